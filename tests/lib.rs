@@ -1,0 +1,1 @@
+//! System tests live in `system/`; this library is empty.

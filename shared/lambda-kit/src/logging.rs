@@ -1,0 +1,67 @@
+//! The log: lines of JSON on Lambda, where `CloudWatch` searches their fields, and readable lines
+//! elsewhere.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::util::TryInitError;
+
+use crate::env::Env;
+
+/// Ours from `info` on; of the libraries only what a person should see.
+const DEFAULT: &str = "info,aws_config=warn,aws_runtime=warn,aws_sdk_s3=warn,aws_sdk_sqs=warn,\
+                       aws_smithy_runtime=warn,hyper=warn,hyper_util=warn,rustls=warn,s3s=warn,\
+                       tokio_postgres=warn";
+
+/// Why the log could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("read the log filter from COGNITION_LOG or RUST_LOG")]
+    Filter(#[source] ParseError),
+    #[error("start the log, which is running already")]
+    Running(#[source] TryInitError),
+}
+
+/// Starts the log of the process. `COGNITION_LOG` says what is logged, else `RUST_LOG`, in the
+/// usual form (`debug`, `info,store=debug`).
+pub fn init(env: &Env) -> Result<(), Error> {
+    use tracing_subscriber::util::SubscriberInitExt as _;
+
+    let lines = tracing_subscriber::fmt().with_env_filter(filter(env)?);
+    let started = if env.value("AWS_LAMBDA_FUNCTION_NAME").is_some() {
+        lines.json().flatten_event(true).with_span_list(false).finish().try_init()
+    } else {
+        lines.with_writer(std::io::stderr).finish().try_init()
+    };
+    started.map_err(Error::Running)
+}
+
+fn filter(env: &Env) -> Result<EnvFilter, Error> {
+    let text = env.value("COGNITION_LOG").or_else(|| env.value("RUST_LOG")).unwrap_or(DEFAULT);
+    EnvFilter::builder().parse(text).map_err(Error::Filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter_of<const N: usize>(values: [(&str, &str); N]) -> Option<String> {
+        filter(&Env::of(values)).ok().map(|f| f.to_string())
+    }
+
+    #[test]
+    fn our_own_setting_wins_over_the_common_one() {
+        assert_eq!(filter_of([("RUST_LOG", "warn")]).as_deref(), Some("warn"));
+        let both = [("RUST_LOG", "warn"), ("COGNITION_LOG", "debug")];
+        assert_eq!(filter_of(both).as_deref(), Some("debug"));
+    }
+
+    #[test]
+    fn without_a_setting_the_default_is_readable() {
+        assert!(filter_of([]).unwrap().contains("info"));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_an_error() {
+        assert_eq!(filter_of([("COGNITION_LOG", "store=loudly")]), None);
+    }
+}

@@ -10,6 +10,8 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 pub const CANCEL_CHECK: Duration = Duration::from_secs(5);
 /// Claims without a commit after which a run is given up as `POISONED`.
 pub const MAX_CRASHES: i32 = 5;
+/// How long a workspace without a run keeps its sandbox.
+pub const SANDBOX_IDLE: Duration = Duration::from_secs(1200);
 
 /// Streamed text is persisted when this much has gathered …
 pub const CHUNK_BYTES: usize = 4096;

@@ -1,0 +1,219 @@
+//! Two engines below one text of SQL: PostgreSQL, and SQLite for local runs.
+//!
+//! **A handle that is dropped, at whatever await, leaves no trace: its transaction is rolled back
+//! before anything else is served, and a connection with unfinished business is never handed out
+//! again.**
+//!
+//! Statements are written once, in the subset that both engines understand: parameters `$1 … $n`,
+//! `returning`, `on conflict`, `->>`, partial indexes, CTEs that read; no `::` casts, arrays or
+//! intervals. `for update [skip locked]` is dropped on SQLite, where a write transaction is
+//! exclusive. Time is `statement_timestamp()`, which stands still during a statement, and
+//! `seconds_from_now(x)`, which is built on it. Sums of `bigint` want a `cast(… as bigint)`, as
+//! PostgreSQL makes them `numeric`.
+//!
+//! PostgreSQL: every statement is one round trip and leaves nothing behind in the session (no named
+//! prepared statements), so that a proxy can share connections. Transactions are read committed.
+//!
+//! SQLite: one thread owns the connection that writes, another one reads, each statement in the order
+//! in which it was sent. A file survives a killed process; a power cut may take the last moments
+//! (`synchronous = normal`). `:memory:` has one connection for all.
+
+pub(crate) mod dialect;
+mod postgres;
+mod row;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::sync::Arc;
+
+use crate::error::{Error, InvalidUrl};
+
+pub use row::Row;
+pub use value::{FromValue, Json, Kind, Param, Value};
+
+/// Which database is behind a [`Pool`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    Postgres,
+    Sqlite,
+}
+
+/// The database. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Pool(Arc<Backend>);
+
+#[derive(Debug)]
+enum Backend {
+    Postgres(postgres::Postgres),
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::Sqlite),
+}
+
+/// What a statement gave back.
+#[derive(Debug, Default)]
+struct Outcome {
+    rows: Vec<Row>,
+    /// How many rows it wrote; for a pure read, how many it found.
+    affected: u64,
+}
+
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Write,
+    /// Several reads of one state of the database.
+    Snapshot,
+}
+
+impl Pool {
+    /// Opens `postgres://…`, `sqlite:<path>` or `sqlite::memory:` and makes sure that it answers.
+    ///
+    /// PostgreSQL gets at most `size` connections. With `sslmode=require` (or `verify-full`) in the
+    /// URL, TLS is used and the server's certificate is verified, against the system's roots or
+    /// those of the file that `sslrootcert` names; without it, the connection is plain.
+    pub async fn connect(url: &str, size: usize) -> Result<Self, Error> {
+        let backend = if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Backend::Postgres(postgres::Postgres::connect(url, size).await?)
+        } else if let Some(path) = url.strip_prefix("sqlite:") {
+            open_sqlite(path).await?
+        } else {
+            return Err(Error::Url(InvalidUrl::Scheme));
+        };
+        Ok(Self(Arc::new(backend)))
+    }
+
+    pub fn engine(&self) -> Engine {
+        match &*self.0 {
+            Backend::Postgres(_) => Engine::Postgres,
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(_) => Engine::Sqlite,
+        }
+    }
+
+    /// Begins a transaction that may write.
+    pub async fn begin(&self) -> Result<Tx, Error> {
+        self.transaction(Mode::Write).await
+    }
+
+    /// Begins a read-only transaction whose statements all see the state that the first one saw.
+    pub async fn snapshot(&self) -> Result<Tx, Error> {
+        self.transaction(Mode::Snapshot).await
+    }
+
+    async fn transaction(&self, mode: Mode) -> Result<Tx, Error> {
+        let open = match &*self.0 {
+            Backend::Postgres(postgres) => Open::Postgres(postgres.begin(mode).await?),
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => Open::Sqlite(sqlite.begin(mode).await?),
+        };
+        Ok(Tx { open, broken: false })
+    }
+
+    /// Runs one statement on its own and returns its rows.
+    pub async fn query(&self, sql: &str, params: &[Value]) -> Result<Vec<Row>, Error> {
+        Ok(self.run(sql, params).await?.rows)
+    }
+
+    /// As [`Pool::query`], for at most one row; of several, the first.
+    pub async fn query_opt(&self, sql: &str, params: &[Value]) -> Result<Option<Row>, Error> {
+        Ok(self.run(sql, params).await?.rows.into_iter().next())
+    }
+
+    /// Runs one statement on its own and returns how many rows it wrote. A future that is dropped
+    /// may have written or not.
+    pub async fn execute(&self, sql: &str, params: &[Value]) -> Result<u64, Error> {
+        Ok(self.run(sql, params).await?.affected)
+    }
+
+    async fn run(&self, sql: &str, params: &[Value]) -> Result<Outcome, Error> {
+        match &*self.0 {
+            Backend::Postgres(postgres) => postgres.run(sql, params).await,
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => sqlite.run(sql, params).await,
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite(path: &str) -> Result<Backend, Error> {
+    Ok(Backend::Sqlite(sqlite::Sqlite::open(path).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[expect(clippy::unused_async, reason = "takes the place of the one that waits")]
+async fn open_sqlite(_path: &str) -> Result<Backend, Error> {
+    Err(Error::Url(InvalidUrl::NoSqlite))
+}
+
+/// An open transaction. Dropped without [`Tx::commit`], it is rolled back.
+///
+/// A statement that fails, or whose future is dropped before its answer, spoils the transaction on
+/// both engines: whatever comes next is refused with [`Error::Aborted`], the commit too.
+#[derive(Debug)]
+pub struct Tx {
+    open: Open,
+    /// Set while a statement is under way, and for good when it does not end well.
+    broken: bool,
+}
+
+#[derive(Debug)]
+enum Open {
+    Postgres(postgres::Open),
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::Open),
+}
+
+impl Tx {
+    /// Runs one statement and returns its rows.
+    pub async fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, Error> {
+        Ok(self.run(sql, params).await?.rows)
+    }
+
+    /// As [`Tx::query`], for at most one row; of several, the first.
+    pub async fn query_opt(&mut self, sql: &str, params: &[Value]) -> Result<Option<Row>, Error> {
+        Ok(self.run(sql, params).await?.rows.into_iter().next())
+    }
+
+    /// Runs one statement and returns how many rows it wrote.
+    pub async fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, Error> {
+        Ok(self.run(sql, params).await?.affected)
+    }
+
+    async fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Error> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(Error::Aborted);
+        }
+        let outcome = match &mut self.open {
+            Open::Postgres(open) => open.run(sql, params).await?,
+            #[cfg(feature = "sqlite")]
+            Open::Sqlite(open) => open.run(sql, params).await?,
+        };
+        self.broken = false;
+        Ok(outcome)
+    }
+
+    /// Makes the transaction's writes durable and visible. When it answers [`Error::Unavailable`],
+    /// or its future is dropped, they may be or may not be.
+    pub async fn commit(self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::Aborted);
+        }
+        match self.open {
+            Open::Postgres(open) => open.commit().await,
+            #[cfg(feature = "sqlite")]
+            Open::Sqlite(open) => open.commit().await,
+        }
+    }
+
+    /// Undoes the transaction and waits until that is done.
+    pub async fn rollback(self) -> Result<(), Error> {
+        match self.open {
+            Open::Postgres(open) => open.rollback().await,
+            #[cfg(feature = "sqlite")]
+            Open::Sqlite(open) => open.rollback().await,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The log of a session: appended in the transaction that makes the fact, read by tails.
+//!
+//! **The sequence has no gap and no repetition, whoever appends:** the counter on the session's row
+//! is moved in the same transaction, and the row stays locked until it ends.
+
+use domain::{Event, EventBody, RunId, ScopeDigest, SessionId, TaskId};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Pool, Row, Tx};
+
+/// The version of the stored payload.
+pub const VERSION: u32 = 1;
+
+/// Whose events they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    pub scope: &'a ScopeDigest,
+    pub session: SessionId,
+    pub task: TaskId,
+    pub run: RunId,
+}
+
+/// Where in a run an event is made. The same place writes the same event only once: a second
+/// append at a place changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub step: i32,
+    pub attempt: i32,
+    pub ordinal: i32,
+}
+
+/// The payload as it is stored and as `events/store/` holds samples of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Payload {
+    pub v: u32,
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// Appends one event and returns its sequence, or `None` when its place is taken already.
+pub(crate) async fn append(
+    tx: &mut Tx,
+    source: Source<'_>,
+    place: Option<Place>,
+    body: &EventBody,
+) -> Result<Option<i64>, Error> {
+    if let Some(place) = place {
+        let taken = tx
+            .query_opt(
+                "-- store::events::taken
+                 select sequence from events
+                  where run_id = $1 and step = $2 and attempt = $3 and ordinal = $4
+                    and scope_digest = $5",
+                &[
+                    source.run.into(),
+                    place.step.into(),
+                    place.attempt.into(),
+                    place.ordinal.into(),
+                    source.scope.as_str().into(),
+                ],
+            )
+            .await?;
+        if taken.is_some() {
+            return Ok(None);
+        }
+    }
+    let row = tx
+        .query_opt(
+            "-- store::events::next_sequence
+             update sessions set last_sequence = last_sequence + 1
+              where session_id = $1 and scope_digest = $2
+             returning last_sequence",
+            &[source.session.into(), source.scope.as_str().into()],
+        )
+        .await?
+        .ok_or(Error::NotFound)?;
+    let sequence: i64 = row.get("last_sequence")?;
+    let kind = match body {
+        EventBody::Status { .. } => "status",
+        EventBody::Artifact(_) => "artifact",
+        EventBody::ToolCalled { .. } => "tool_called",
+        EventBody::ToolFinished { .. } => "tool_finished",
+    };
+    let payload = serde_json::to_string(&Payload { v: VERSION, body: body.clone() })
+        .map_err(|source| Error::corrupt("events", "payload", source))?;
+    tx.execute(
+        "-- store::events::append
+         insert into events (session_id, sequence, scope_digest, task_id, run_id, step, attempt,
+                             ordinal, kind, payload, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, statement_timestamp())",
+        &[
+            source.session.into(),
+            sequence.into(),
+            source.scope.as_str().into(),
+            source.task.into(),
+            source.run.into(),
+            place.map(|p| p.step).into(),
+            place.map(|p| p.attempt).into(),
+            place.map(|p| p.ordinal).into(),
+            kind.into(),
+            payload.as_str().into(),
+        ],
+    )
+    .await?;
+    Ok(Some(sequence))
+}
+
+/// The task's events after `sequence`, oldest first: what a tail polls. One indexed query.
+pub async fn after(
+    pool: &Pool,
+    scope: &ScopeDigest,
+    task: TaskId,
+    sequence: i64,
+    limit: i64,
+) -> Result<Vec<Event>, Error> {
+    let rows = pool
+        .query(
+            "-- store::events::after
+             select sequence, task_id, run_id, created_at, payload from events
+              where task_id = $1 and scope_digest = $2 and sequence > $3
+              order by sequence limit $4",
+            &[task.into(), scope.as_str().into(), sequence.into(), limit.into()],
+        )
+        .await?;
+    rows.iter().map(read).collect()
+}
+
+pub(crate) fn read(row: &Row) -> Result<Event, Error> {
+    let payload: String = row.get("payload")?;
+    let payload: Payload = serde_json::from_str(&payload)
+        .map_err(|source| Error::corrupt("events", "payload", source))?;
+    if payload.v != VERSION {
+        return Err(Error::corrupt("events", "payload", UnknownVersion(payload.v)));
+    }
+    Ok(Event {
+        sequence: row.get("sequence")?,
+        task: row.get("task_id")?,
+        run: row.get("run_id")?,
+        at: row.get("created_at")?,
+        body: payload.body,
+    })
+}
+
+/// A stored version that this code does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("version {0} is unknown here")]
+pub(crate) struct UnknownVersion(pub(crate) u32);

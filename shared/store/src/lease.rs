@@ -1,0 +1,54 @@
+//! The right to write for one run.
+
+use domain::{RunId, ScopeDigest, SessionId, TaskId};
+
+use crate::{Error, Tx};
+
+/// A claimed run. Every write of a worker takes it, and carries its fence in the statement: a
+/// worker that was overtaken changes no row.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    pub(crate) run: RunId,
+    pub(crate) task: TaskId,
+    pub(crate) session: SessionId,
+    pub(crate) scope: ScopeDigest,
+    pub(crate) fence: i64,
+}
+
+impl Lease {
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    pub fn task(&self) -> TaskId {
+        self.task
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    pub fn scope(&self) -> &ScopeDigest {
+        &self.scope
+    }
+
+    /// Grows with every claim. Sandboxes get it too, and refuse a lower one than they have seen.
+    pub fn fence(&self) -> i64 {
+        self.fence
+    }
+
+    /// Locks the run until the transaction ends, if it is still ours: first statement of every
+    /// commit of a worker.
+    pub(crate) async fn guard(&self, tx: &mut Tx) -> Result<(), Error> {
+        let row = tx
+            .query_opt(
+                "-- store::lease::guard
+                 select run_id from runs
+                  where run_id = $1 and scope_digest = $2 and fence = $3 and state = 'active'
+                    for update",
+                &[self.run.into(), self.scope.as_str().into(), self.fence.into()],
+            )
+            .await?;
+        row.map(drop).ok_or(Error::LeaseLost)
+    }
+}

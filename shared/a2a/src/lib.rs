@@ -1,1 +1,16 @@
-//! See README.md.
+//! The A2A 1.0 protocol: its objects, its JSON, its operations, its two bindings, and our domain
+//! seen through them. **The only crate that knows A2A; it does no I/O and knows no web framework.**
+//!
+//! - [`types`]: the protocol's objects, read tolerantly and written exactly (own ProtoJSON codec)
+//! - [`operations`]: what a service can do, as one trait
+//! - [`error`]: the one error and its table
+//! - [`card`], [`project`]: agents, tasks and events of the domain as clients see them
+//! - [`inbound`]: what of a client's message is admitted, and as what it is stored
+
+mod codec;
+pub mod error;
+pub mod operations;
+pub mod types;
+
+pub use error::{A2aError, Cause};
+pub use operations::{EventStream, Operations, StreamEvent};

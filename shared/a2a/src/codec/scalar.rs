@@ -1,0 +1,219 @@
+//! Strings, numbers, enums and times as ProtoJSON allows them.
+
+use std::fmt;
+
+use domain::{TaskState, Timestamp};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::Serializer;
+
+use super::object::Wire;
+
+impl Wire for String {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        Deserialize::deserialize(deserializer)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self::new())
+    }
+
+    fn is_unset(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl Wire for bool {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        Deserialize::deserialize(deserializer)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(false)
+    }
+}
+
+/// `5`, `5.0` or `"5"`: an int32.
+impl Wire for i32 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        struct Int;
+        impl Visitor<'_> for Int {
+            type Value = i32;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a 32-bit integer")
+            }
+
+            fn visit_i64<E: Error>(self, n: i64) -> Result<i32, E> {
+                i32::try_from(n)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(n), &self))
+            }
+
+            fn visit_u64<E: Error>(self, n: u64) -> Result<i32, E> {
+                i32::try_from(n)
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(n), &self))
+            }
+
+            fn visit_f64<E: Error>(self, n: f64) -> Result<i32, E> {
+                if n.fract() == 0.0 && n >= f64::from(i32::MIN) && n <= f64::from(i32::MAX) {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        reason = "checked on the line above"
+                    )]
+                    Ok(n as i32)
+                } else {
+                    Err(E::invalid_value(serde::de::Unexpected::Float(n), &self))
+                }
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<i32, E> {
+                text.parse().map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            }
+        }
+        nullable(deserializer, Int)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(0)
+    }
+}
+
+/// A [`TaskState`] as the protocol spells and numbers it.
+const TASK_STATES: [(TaskState, &str, u64); 8] = [
+    (TaskState::Submitted, "TASK_STATE_SUBMITTED", 1),
+    (TaskState::Working, "TASK_STATE_WORKING", 2),
+    (TaskState::Completed, "TASK_STATE_COMPLETED", 3),
+    (TaskState::Failed, "TASK_STATE_FAILED", 4),
+    (TaskState::Canceled, "TASK_STATE_CANCELED", 5),
+    (TaskState::InputRequired, "TASK_STATE_INPUT_REQUIRED", 6),
+    (TaskState::Rejected, "TASK_STATE_REJECTED", 7),
+    (TaskState::AuthRequired, "TASK_STATE_AUTH_REQUIRED", 8),
+];
+
+impl Wire for TaskState {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        nullable(deserializer, Word { what: "a task state", words: &TASK_STATES })
+    }
+
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// The protocol's name of a state.
+pub(crate) fn task_state_name(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Submitted => "TASK_STATE_SUBMITTED",
+        TaskState::Working => "TASK_STATE_WORKING",
+        TaskState::Completed => "TASK_STATE_COMPLETED",
+        TaskState::Failed => "TASK_STATE_FAILED",
+        TaskState::Canceled => "TASK_STATE_CANCELED",
+        TaskState::InputRequired => "TASK_STATE_INPUT_REQUIRED",
+        TaskState::Rejected => "TASK_STATE_REJECTED",
+        TaskState::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+pub(crate) fn write_task_state<S: Serializer>(
+    state: &TaskState,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(task_state_name(*state))
+}
+
+/// RFC 3339 with any offset and up to nine decimals.
+impl Wire for Timestamp {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        struct Time;
+        impl Visitor<'_> for Time {
+            type Value = Timestamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 timestamp")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
+                let time: jiff::Timestamp = text
+                    .parse()
+                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))?;
+                Ok(Timestamp::from_micros(time.as_microsecond()))
+            }
+        }
+        nullable(deserializer, Time)
+    }
+
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for a reference")]
+pub(crate) fn write_timestamp<S: Serializer>(
+    time: &Option<Timestamp>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.collect_str(time),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// An enum's value by name or number.
+pub(crate) struct Word<T: 'static> {
+    pub(crate) what: &'static str,
+    pub(crate) words: &'static [(T, &'static str, u64)],
+}
+
+impl<T: Copy> Word<T> {
+    fn find<E: Error>(&self, is: impl Fn(&str, u64) -> bool) -> Result<T, E> {
+        let found = self.words.iter().find(|(_, name, number)| is(name, *number));
+        found
+            .map(|(value, ..)| *value)
+            .ok_or_else(|| E::custom(format_args!("expected {}", self.what)))
+    }
+}
+
+impl<T: Copy> Visitor<'_> for Word<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        self.find(|name, _| name == text)
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<T, E> {
+        self.find(|_, number| number == n)
+    }
+}
+
+/// Reads with `visitor`, and null as `None`.
+pub(crate) fn nullable<'de, D, V>(deserializer: D, visitor: V) -> Result<Option<V::Value>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Visitor<'de>,
+{
+    struct Nullable<V>(V);
+    impl<'de, V: Visitor<'de>> Visitor<'de> for Nullable<V> {
+        type Value = Option<V::Value>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.expecting(f)
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
+            d.deserialize_any(self.0).map(Some)
+        }
+    }
+    deserializer.deserialize_option(Nullable(visitor))
+}

@@ -1,1 +1,3 @@
-//! One binary, one module per story.
+//! Stories across the parts: one binary, one module per story.
+
+mod architecture;

@@ -122,6 +122,33 @@ words! {
     }
 }
 
+words! {
+    /// Why a file was not published. The model sees the word; nothing of it was announced.
+    PublicationFailure {
+        /// Publication is switched off here.
+        Disabled = "PUBLICATION_DISABLED",
+        /// The path does not name something strictly inside the workspace, or leads through a link.
+        InvalidPath = "INVALID_PATH",
+        InvalidMediaType = "INVALID_MEDIA_TYPE",
+        FileNotFound = "FILE_NOT_FOUND",
+        /// A directory, a pipe, a device: there are no bytes to publish.
+        NotAFile = "NOT_A_FILE",
+        FileUnreadable = "FILE_UNREADABLE",
+        FileTooLarge = "FILE_TOO_LARGE",
+        /// Somebody wrote to it while it was read.
+        FileChanged = "FILE_CHANGED",
+        /// The sandbox that held the file no longer holds the workspace.
+        SandboxReplaced = "SANDBOX_REPLACED",
+        RunEnded = "RUN_ENDED",
+        OutputBytesExceeded = "OUTPUT_BYTES_EXCEEDED",
+        OutputArtifactsExceeded = "OUTPUT_ARTIFACTS_EXCEEDED",
+        /// What the object store gave back was not what it was given.
+        VerificationFailed = "VERIFICATION_FAILED",
+        /// It could not be stored, and we gave up.
+        PublicationFailed = "PUBLICATION_FAILED",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,6 +162,9 @@ mod tests {
             assert_eq!(state.as_str().parse(), Ok(*state));
         }
         for code in FailureCode::ALL {
+            assert_eq!(code.as_str().parse(), Ok(*code));
+        }
+        for code in PublicationFailure::ALL {
             assert_eq!(code.as_str().parse(), Ok(*code));
         }
         assert_eq!("COMPLETED".parse::<TaskState>(), Err(UnknownWord));

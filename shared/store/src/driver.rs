@@ -93,6 +93,17 @@ impl Pool {
         }
     }
 
+    /// A pool of its own, of one connection to the same PostgreSQL; on SQLite the same as this one.
+    pub(crate) async fn another(&self) -> Result<Self, Error> {
+        match &*self.0 {
+            Backend::Postgres(postgres) => {
+                Ok(Self(Arc::new(Backend::Postgres(postgres.another().await?))))
+            }
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(_) => Ok(self.clone()),
+        }
+    }
+
     /// Begins a transaction that may write.
     pub async fn begin(&self) -> Result<Tx, Error> {
         self.transaction(Mode::Write).await

@@ -132,10 +132,17 @@ pub(crate) fn statements(text: &str) -> Vec<String> {
     all
 }
 
+/// The word that a statement begins with, in lower case.
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite needs it"))]
+pub(super) fn first_word(sql: &str) -> String {
+    let first = Pieces(sql).find(|piece| !matches!(piece, Piece::Blank(_)));
+    if let Some(Piece::Word(word)) = first { word.to_ascii_lowercase() } else { String::new() }
+}
+
 /// A statement as SQLite wants it: parameters are numbered (`$2` would be a name there, bound by
 /// first appearance), row locks and `concurrently` are left out.
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite needs it"))]
-pub(crate) fn for_sqlite(sql: &str) -> String {
+pub(super) fn for_sqlite(sql: &str) -> String {
     let pieces: Vec<_> = Pieces(sql).collect();
     let mut out = String::with_capacity(sql.len());
     let mut left = pieces.as_slice();

@@ -9,6 +9,9 @@
 //! by the sandbox that was recorded when the row was made.** The run's fence is no part of that: a
 //! rest or a take-over in between must not kill a rightful publication (decisions.md §9).
 
+mod deciding;
+mod reading;
+
 use std::time::Duration;
 
 use domain::{CallId, Ids, InstanceId, PublicationId};
@@ -16,7 +19,10 @@ use messages::publications::PublicationRequested;
 
 use crate::lease::Lease;
 use crate::outbox::{self, Outgoing};
-use crate::{Error, Pool, calls};
+use crate::{Error, Pool, Row, calls};
+
+pub use deciding::{Decision, Loaded, Requested, Verified, activate, fail, load};
+pub use reading::{Outcome, Published, Summary, find, outcome};
 
 /// What the model asked to publish, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,4 +83,48 @@ pub async fn request(
     let outgoing = outbox::put(&mut tx, ids, &lease.scope, &message, Duration::ZERO).await?;
     tx.commit().await?;
     Ok((publication, outgoing))
+}
+
+/// Where the bytes of a published file travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Inside the answer.
+    Raw,
+    /// By a signed address that is made for each answer.
+    Url,
+}
+
+impl Delivery {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Url => "url",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Requested,
+    Active,
+    Failed,
+}
+
+fn read_state(row: &Row) -> Result<State, Error> {
+    let state: String = row.get("state")?;
+    match state.as_str() {
+        "requested" => Ok(State::Requested),
+        "active" => Ok(State::Active),
+        "failed" => Ok(State::Failed),
+        _ => Err(Error::corrupt("publications", "state", domain::state::UnknownWord)),
+    }
+}
+
+fn read_delivery(row: &Row) -> Result<Delivery, Error> {
+    let delivery: String = row.get("delivery")?;
+    match delivery.as_str() {
+        "raw" => Ok(Delivery::Raw),
+        "url" => Ok(Delivery::Url),
+        _ => Err(Error::corrupt("publications", "delivery", domain::state::UnknownWord)),
+    }
 }

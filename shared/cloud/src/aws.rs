@@ -31,6 +31,7 @@ pub(crate) fn loader() -> ConfigLoader {
 pub(crate) struct Fault {
     pub(crate) kind: Kind,
     /// The status of the answer, when there was one.
+    #[cfg(feature = "s3")]
     pub(crate) status: Option<u16>,
     pub(crate) cause: Cause,
 }
@@ -71,14 +72,24 @@ impl Fault {
                     .collect::<Vec<_>>()
                     .join(", ");
                 let kind = classify(status, &code);
-                Self { kind, status: Some(status), cause: Cause::answered(text) }
+                Self {
+                    kind,
+                    #[cfg(feature = "s3")]
+                    status: Some(status),
+                    cause: Cause::answered(text),
+                }
             }
             _ => Self::unanswered(Kind::Unavailable, "no answer"),
         }
     }
 
     fn unanswered(kind: Kind, text: &'static str) -> Self {
-        Self { kind, status: None, cause: Cause::new(text) }
+        Self {
+            kind,
+            #[cfg(feature = "s3")]
+            status: None,
+            cause: Cause::new(text),
+        }
     }
 }
 

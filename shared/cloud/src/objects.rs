@@ -186,6 +186,8 @@ pub enum Doing {
     Presign,
     List,
     Delete,
+    ReadTags,
+    CreateBucket,
 }
 
 impl fmt::Display for Doing {
@@ -197,6 +199,8 @@ impl fmt::Display for Doing {
             Self::Presign => "sign an address for the object",
             Self::List => "list the objects",
             Self::Delete => "delete the object",
+            Self::ReadTags => "read the tags of the object",
+            Self::CreateBucket => "make the bucket",
         })
     }
 }

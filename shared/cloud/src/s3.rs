@@ -123,6 +123,25 @@ impl S3Objects {
         Self { client: Client::from_conf(config.build()), bucket: settings.bucket, prefix }
     }
 
+    /// Makes the bucket, where an endpoint starts empty. On AWS it comes with the infrastructure.
+    pub async fn create_bucket(&self) -> Result<(), Error> {
+        match self.client.create_bucket().bucket(&self.bucket).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(failed(Doing::CreateBucket, Fault::read(&error))),
+        }
+    }
+
+    /// The tags of an object, in order: what a lifecycle rule sees.
+    pub async fn tags(&self, key: &str) -> Result<Vec<Tag>, Error> {
+        let request = self.client.get_object_tagging().bucket(&self.bucket).key(self.full(key));
+        let answer =
+            request.send().await.map_err(|error| failed(Doing::ReadTags, Fault::read(&error)))?;
+        let mut tags: Vec<Tag> =
+            answer.tag_set.into_iter().map(|tag| Tag { key: tag.key, value: tag.value }).collect();
+        tags.sort();
+        Ok(tags)
+    }
+
     fn full(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }

@@ -25,7 +25,8 @@ impl TryFrom<String> for AgentName {
 
     fn try_from(name: String) -> Result<Self, InvalidAgentName> {
         let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-        let first = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let first =
+            name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if first && name.len() <= 64 && name.bytes().all(ok) {
             Ok(Self(name))
         } else {

@@ -18,7 +18,7 @@ pub use ids::{
     ArtifactId, CallId, Ids, InstanceId, MessageId, OutboxId, PublicationId, RunId, SessionId,
     TaskId,
 };
-pub use part::{PartKind, StoredPart};
+pub use part::{NewPart, PartKind, StoredPart};
 pub use scope::{Scope, ScopeDigest, ScopeError};
 pub use state::{FailureCode, PublicationFailure, RunState, TaskState};
 pub use time::{Clock, SystemClock, Timestamp};

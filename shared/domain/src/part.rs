@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::TaskId;
+
 /// One Part of a client's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPart {
@@ -16,6 +18,30 @@ pub struct StoredPart {
     pub filename: Option<String>,
     /// A JSON object as serialised text, exactly as sent.
     pub metadata: Option<String>,
+}
+
+/// A Part before its task is known, which its id depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPart {
+    pub kind: PartKind,
+    pub value: String,
+    pub media_type: Option<String>,
+    pub filename: Option<String>,
+    pub metadata: Option<String>,
+}
+
+impl NewPart {
+    /// Its canonical record as the `index`-th Part of a client's message to a task.
+    pub fn stored(self, task: TaskId, client_message_id: &str, index: usize) -> StoredPart {
+        StoredPart {
+            part_id: part_id(&task.as_uuid().to_string(), client_message_id, index),
+            kind: self.kind,
+            value: self.value,
+            media_type: self.media_type,
+            filename: self.filename,
+            metadata: self.metadata,
+        }
+    }
 }
 
 /// The four content variants of A2A 1.0.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use domain::{
-    AgentName, EventBody, Ids, RunId, Scope, ScopeDigest, SessionId, StoredPart, TaskId, TaskState,
+    AgentName, EventBody, Ids, NewPart, RunId, Scope, ScopeDigest, SessionId, TaskId, TaskState,
 };
 use messages::runs::{Reason, RunReady};
 
@@ -28,8 +28,7 @@ pub struct Admission<'a> {
     /// The task to continue.
     pub task: Option<TaskId>,
     pub envelope: Envelope,
-    /// Made for the task's id, which Part ids depend on.
-    pub parts: &'a (dyn Fn(TaskId) -> Vec<StoredPart> + Sync),
+    pub parts: &'a [NewPart],
     /// The digest of what counts as the message's content.
     pub fingerprint: &'a str,
     /// Whether the same messageId means the same request.
@@ -269,8 +268,10 @@ async fn write(
     if inserted == 0 {
         return Ok(Written::Busy);
     }
-    let parts = (request.parts)(target.task);
-    conversation::put_parts(tx, scope, message, &parts).await?;
+    for (index, part) in request.parts.iter().enumerate() {
+        let part = part.clone().stored(target.task, request.message_id, index);
+        conversation::put_part(tx, scope, message, index, &part).await?;
+    }
     let source = Source { scope, session: target.session, task: target.task, run };
     let status = EventBody::Status { state: TaskState::Submitted, message: None, code: None };
     let sequence = events::append(tx, source, None, &status).await?.unwrap_or_default();

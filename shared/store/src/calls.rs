@@ -9,10 +9,11 @@
 use domain::{CallId, RunId, ScopeDigest};
 
 use crate::conversation::Role;
+use crate::driver::Json;
 use crate::lease::Lease;
 use crate::runs::{self, Output, PlacedEvent};
 use crate::steps::{self, LoopMessage};
-use crate::{Error, Pool, Row, Tx, Value};
+use crate::{Error, Pool, Row, Tx};
 
 /// A call as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,7 @@ pub(crate) async fn begin(
                 lease.run.into(),
                 call.0.as_str().into(),
                 lease.scope.as_str().into(),
-                Value::json(handle.map(str::to_owned)),
+                handle.map(|handle| Json(handle.to_owned())).into(),
             ],
         )
         .await?;
@@ -143,6 +144,6 @@ fn read(row: &Row) -> Result<StoredCall, Error> {
             }
         },
         attempt: row.get("attempt")?,
-        handle: row.get("handle")?,
+        handle: row.get::<Option<Json>>("handle")?.map(|json| json.0),
     })
 }

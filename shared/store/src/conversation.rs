@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::{
-    MessageId, PartKind, RunId, ScopeDigest, SessionId, StoredPart, TaskId, Timestamp,
-};
+use domain::{MessageId, PartKind, RunId, ScopeDigest, SessionId, StoredPart, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Pool, Row, Tx};
@@ -124,36 +122,35 @@ pub(crate) async fn append(tx: &mut Tx, message: &NewMessage<'_>) -> Result<bool
     Ok(inserted == 1)
 }
 
-pub(crate) async fn put_parts(
+pub(crate) async fn put_part(
     tx: &mut Tx,
     scope: &ScopeDigest,
     message: MessageId,
-    parts: &[StoredPart],
+    index: usize,
+    part: &StoredPart,
 ) -> Result<(), Error> {
-    for (ordinal, part) in (0_i32..).zip(parts) {
-        let value = match part.kind {
-            PartKind::Text => quoted(&part.value),
-            _ => part.value.clone(),
-        };
-        tx.execute(
-            "-- store::conversation::put_part
-             insert into parts (message_id, ordinal, scope_digest, part_id, kind, value, media_type,
-                                filename, metadata)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            &[
-                message.into(),
-                ordinal.into(),
-                scope.as_str().into(),
-                part.part_id.as_str().into(),
-                part.kind.as_str().into(),
-                value.as_str().into(),
-                part.media_type.as_deref().into(),
-                part.filename.as_deref().map(quoted).into(),
-                part.metadata.as_deref().into(),
-            ],
-        )
-        .await?;
-    }
+    let value = match part.kind {
+        PartKind::Text => quoted(&part.value),
+        _ => part.value.clone(),
+    };
+    tx.execute(
+        "-- store::conversation::put_part
+         insert into parts (message_id, ordinal, scope_digest, part_id, kind, value, media_type,
+                            filename, metadata)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        &[
+            message.into(),
+            i32::try_from(index).unwrap_or(i32::MAX).into(),
+            scope.as_str().into(),
+            part.part_id.as_str().into(),
+            part.kind.as_str().into(),
+            value.as_str().into(),
+            part.media_type.as_deref().into(),
+            part.filename.as_deref().map(quoted).into(),
+            part.metadata.as_deref().into(),
+        ],
+    )
+    .await?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use domain::{
-    EventBody, FailureCode, Ids, RunId, RunState, ScopeDigest, SessionId, TaskId, TaskState, limits,
+    EventBody, FailureCode, Ids, RunId, RunState, ScopeDigest, SessionId, TaskState, limits,
 };
 use messages::runs::{Reason, RunReady};
 
@@ -83,12 +83,7 @@ pub async fn claim(
              returning run_id, task_id, session_id, fence, attempt, next_step, model_calls,
                        tool_calls, output_bytes, output_artifacts, signal, crash_count, manifest,
                        manifest_digest, deadline_at, statement_timestamp() as at",
-            &[
-                run.into(),
-                scope.as_str().into(),
-                owner.into(),
-                limits::LEASE.as_secs_f64().into(),
-            ],
+            &[run.into(), scope.as_str().into(), owner.into(), limits::LEASE.as_secs_f64().into()],
         )
         .await?;
     let Some(row) = row else { return unclaimed(&mut tx, scope, run).await };
@@ -335,9 +330,14 @@ pub(crate) async fn append_placed(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Completed,
-    Failed { code: FailureCode, message: String },
+    Failed {
+        code: FailureCode,
+        message: String,
+    },
     /// The task waits for its client.
-    InputRequired { message: String },
+    InputRequired {
+        message: String,
+    },
 }
 
 impl Ending {
@@ -382,12 +382,7 @@ pub(crate) async fn end(tx: &mut Tx, source: Source<'_>, ending: &Ending) -> Res
          update runs set state = $3, failure_code = $4, fence = fence + 1, lease_owner = null,
                          lease_until = null, wake_at = null, ended_at = statement_timestamp()
           where run_id = $1 and scope_digest = $2 and state in ('queued', 'active')",
-        &[
-            source.run.into(),
-            source.scope.as_str().into(),
-            run_state.as_str().into(),
-            code.into(),
-        ],
+        &[source.run.into(), source.scope.as_str().into(), run_state.as_str().into(), code.into()],
     )
     .await?;
     tasks::change(tx, source, None, task_state, message, code).await?;
@@ -468,4 +463,3 @@ pub async fn session_scope(
     domain::Scope::from_canonical(&text)
         .map_err(|source| Error::corrupt("sessions", "scope", source))
 }
-

@@ -3,6 +3,7 @@
 use domain::{CallId, MessageId};
 
 use crate::conversation::{self, NewMessage, Role};
+use crate::driver::Json;
 use crate::lease::Lease;
 use crate::runs::{self, Output, PlacedEvent};
 use crate::{Error, Pool, Tx};
@@ -98,7 +99,7 @@ pub async fn commit(pool: &Pool, lease: &Lease, commit: &ModelCommit<'_>) -> Res
                 lease.scope.as_str().into(),
                 commit.attempt.into(),
                 commit.stop_reason.into(),
-                crate::Value::json(commit.usage.clone()),
+                commit.usage.clone().map(Json).into(),
             ],
         )
         .await?;
@@ -134,12 +135,7 @@ pub async fn commit(pool: &Pool, lease: &Lease, commit: &ModelCommit<'_>) -> Res
          update runs set next_step = $3, model_calls = model_calls + 1,
                          tool_calls = tool_calls + $4, crash_count = 0
           where run_id = $1 and scope_digest = $2",
-        &[
-            lease.run.into(),
-            lease.scope.as_str().into(),
-            (commit.step + 1).into(),
-            calls.into(),
-        ],
+        &[lease.run.into(), lease.scope.as_str().into(), (commit.step + 1).into(), calls.into()],
     )
     .await?;
     tx.commit().await

@@ -38,7 +38,7 @@ pub trait Objects: Send + Sync + fmt::Debug {
     ///
     /// Does not compare the bytes with a checksum: whoever needs certainty compares the digest that
     /// it knows, so that one place decides what counts as damaged.
-    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, Error>;
+    async fn get(&self, key: &str, max_bytes: u64) -> Result<Option<Bytes>, Error>;
 
     /// Whether the object is there. [`Presence::Missing`] is only answered after the store has shown
     /// that the bucket is there and open to us; every doubt is an error.

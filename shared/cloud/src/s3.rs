@@ -173,14 +173,14 @@ impl Objects for S3Objects {
         Err(failed(Doing::Put, fault))
     }
 
-    async fn get(&self, key: &str, max_bytes: usize) -> Result<Option<Bytes>, Error> {
+    async fn get(&self, key: &str, max_bytes: u64) -> Result<Option<Bytes>, Error> {
         let request = self.client.get_object().bucket(&self.bucket).key(self.full(key));
         let object = match request.send().await {
             Ok(object) => object,
             Err(error) if error.code() == Some("NoSuchKey") => return Ok(None),
             Err(error) => return Err(failed(Doing::Get, Fault::read(&error))),
         };
-        let size = object.content_length.and_then(|size| usize::try_from(size).ok());
+        let size = object.content_length.and_then(|size| u64::try_from(size).ok());
         if size.is_some_and(|size| size > max_bytes) {
             return Err(Error::TooLarge { doing: Doing::Get });
         }
@@ -255,16 +255,17 @@ impl Objects for S3Objects {
 /// Gathers the body, and stops at the first byte too many whatever its length was said to be.
 async fn read_at_most(
     mut body: ByteStream,
-    max_bytes: usize,
-    size: Option<usize>,
+    max_bytes: u64,
+    size: Option<u64>,
 ) -> Result<Bytes, Error> {
-    let mut bytes = BytesMut::with_capacity(size.unwrap_or_default());
+    let room = size.and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
+    let mut bytes = BytesMut::with_capacity(room);
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|_| Error::Unavailable {
             doing: Doing::Get,
             cause: Cause::new("the answer was cut short"),
         })?;
-        if bytes.len() + chunk.len() > max_bytes {
+        if (bytes.len() + chunk.len()) as u64 > max_bytes {
             return Err(Error::TooLarge { doing: Doing::Get });
         }
         bytes.extend_from_slice(&chunk);

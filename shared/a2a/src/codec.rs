@@ -14,7 +14,7 @@ pub(crate) mod scalar;
 use serde::Deserialize;
 use serde_json::error::Category;
 
-use crate::error::{A2aError, Cause};
+use crate::error::A2aError;
 
 /// Reads parameters out of a text that is known to be JSON. A mistake comes back as a field
 /// violation that says where it is.
@@ -32,13 +32,9 @@ pub(crate) fn params<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, A2aErro
     })
 }
 
-/// As [`params`], for a whole body, which may also be no JSON at all.
-pub(crate) fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, A2aError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| A2aError::new(Cause::Parse))?;
-    params(text).map_err(|error| match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        Ok(_) => error,
-        Err(_) => A2aError::new(Cause::Parse),
-    })
+/// Whether a text is JSON at all.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// Says what was expected and not what was found: found is the client's, and may be long.
@@ -50,7 +46,7 @@ fn violation(path: &str, error: &serde_json::Error) -> A2aError {
         (Category::Data, None) => text.to_owned(),
         _ => "cannot be read".to_owned(),
     };
-    let path: String = path.chars().take(200).collect();
+    let path: String = if path == "." { String::new() } else { path.chars().take(200).collect() };
     A2aError::invalid(path, description)
 }
 

@@ -172,6 +172,7 @@ impl A2aError {
     /// Parameters with several wrong fields.
     pub fn invalid_fields(violations: Vec<FieldViolation>) -> Self {
         let message = match violations.as_slice() {
+            [only] if only.field.is_empty() => only.description.clone(),
             [only] => Cow::Owned(format!("{}: {}", only.field, only.description)),
             _ => Cow::Borrowed(Cause::InvalidParams.row().message),
         };

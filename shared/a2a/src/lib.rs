@@ -3,14 +3,21 @@
 //!
 //! - [`types`]: the protocol's objects, read tolerantly and written exactly (own ProtoJSON codec)
 //! - [`operations`]: what a service can do, as one trait
+//! - [`bindings`], [`sse`]: a request in, a response or a stream out, over plain `http` types
 //! - [`error`]: the one error and its table
 //! - [`card`], [`project`]: agents, tasks and events of the domain as clients see them
 //! - [`inbound`]: what of a client's message is admitted, and as what it is stored
 
+pub mod bindings;
+pub mod card;
 mod codec;
 pub mod error;
+pub mod inbound;
 pub mod operations;
+pub mod project;
+pub mod sse;
 pub mod types;
 
+pub use bindings::{Body, serve};
 pub use error::{A2aError, Cause};
 pub use operations::{EventStream, Operations, StreamEvent};

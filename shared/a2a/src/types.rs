@@ -13,6 +13,7 @@ mod task;
 pub use artifact::Artifact;
 pub use message::{Message, Role};
 pub use part::{Content, Part};
+pub(crate) use request::Place;
 pub use request::{
     CancelTaskRequest, GetTaskRequest, SendMessageConfiguration, SendMessageRequest,
     SubscribeToTaskRequest,

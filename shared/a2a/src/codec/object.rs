@@ -109,7 +109,7 @@ macro_rules! from_object {
                         mut map: A,
                     ) -> Result<$type, A::Error> {
                         use serde::de::Error as _;
-                        use $crate::codec::object::{Field, Wire as _};
+                        use $crate::codec::object::Field;
                         $(let mut $field = None;)+
                         while let Some(key) = map.next_key()? {
                             match key {

@@ -3,20 +3,16 @@
 use serde::Serialize;
 
 use super::message::Message;
+use crate::codec;
 use crate::codec::json::JsonObject;
 use crate::codec::object::from_object;
 use crate::error::{A2aError, FieldViolation};
 
-/// Parameters of one operation. Made by [`Parameters::read`], which says all that is missing.
-pub(crate) trait Parameters: Sized {
-    /// The shape on the wire, where everything may be missing.
-    type Wire: for<'de> serde::Deserialize<'de>;
-
-    fn check(wire: Self::Wire) -> Result<Self, A2aError>;
-
-    fn read(text: &str) -> Result<Self, A2aError> {
-        crate::codec::params(text).and_then(Self::check)
-    }
+/// What a path says of the parameters. JSON-RPC has none of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) tenant: Option<String>,
+    pub(crate) id: Option<String>,
 }
 
 /// Parameters of `SendMessage` and `SendStreamingMessage`.
@@ -51,11 +47,41 @@ impl SendMessageConfiguration {
     }
 }
 
-pub(crate) struct SendMessageWire {
+impl SendMessageRequest {
+    /// A message, and defaults for the rest.
+    pub fn new(message: Message) -> Self {
+        let configuration = SendMessageConfiguration::default();
+        Self { message, configuration, metadata: None, tenant: None }
+    }
+
+    pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
+        let wire: SendMessageWire = codec::params(text)?;
+        let mut problems = Problems::default();
+        let tenant = problems.placed("tenant", wire.tenant, place.tenant);
+        let configuration = wire.configuration.map(|c| SendMessageConfiguration {
+            accepted_output_modes: c.accepted_output_modes,
+            history_length: problems.length("configuration.historyLength", c.history_length),
+            return_immediately: c.return_immediately,
+        });
+        let Some(message) = wire.message else {
+            problems.add("message", "is required");
+            return Err(A2aError::invalid_fields(problems.0));
+        };
+        problems.0.extend(message.violations("message"));
+        problems.none(Self {
+            message,
+            configuration: configuration.unwrap_or_default(),
+            metadata: wire.metadata,
+            tenant,
+        })
+    }
+}
+
+struct SendMessageWire {
     message: Option<Message>,
     configuration: Option<ConfigurationWire>,
     metadata: Option<JsonObject>,
-    pub(crate) tenant: Option<String>,
+    tenant: Option<String>,
 }
 
 from_object!(SendMessageWire {
@@ -77,30 +103,6 @@ from_object!(ConfigurationWire {
     return_immediately: "returnImmediately" | "return_immediately",
 });
 
-impl Parameters for SendMessageRequest {
-    type Wire = SendMessageWire;
-
-    fn check(wire: SendMessageWire) -> Result<Self, A2aError> {
-        let SendMessageWire { message, configuration, metadata, tenant } = wire;
-        let mut problems = Problems::default();
-        let configuration = configuration.map_or_else(SendMessageConfiguration::default, |wire| {
-            SendMessageConfiguration {
-                accepted_output_modes: wire.accepted_output_modes,
-                history_length: problems
-                    .history_length("configuration.historyLength", wire.history_length),
-                return_immediately: wire.return_immediately,
-            }
-        });
-        match message {
-            Some(message) => {
-                problems.0.extend(message.violations("message"));
-                problems.none(Self { message, configuration, metadata, tenant })
-            }
-            None => Err(problems.also("message", "is required")),
-        }
-    }
-}
-
 /// Parameters of `GetTask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,30 +112,6 @@ pub struct GetTaskRequest {
     pub history_length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-}
-
-pub(crate) struct GetTaskWire {
-    pub(crate) id: String,
-    pub(crate) history_length: Option<i32>,
-    pub(crate) tenant: Option<String>,
-}
-
-from_object!(GetTaskWire {
-    id: "id",
-    history_length: "historyLength" | "history_length",
-    tenant: "tenant",
-});
-
-impl Parameters for GetTaskRequest {
-    type Wire = GetTaskWire;
-
-    fn check(wire: GetTaskWire) -> Result<Self, A2aError> {
-        let GetTaskWire { id, history_length, tenant } = wire;
-        let mut problems = Problems::default();
-        problems.required("id", &id);
-        let history_length = problems.history_length("historyLength", history_length);
-        problems.none(Self { id, history_length, tenant })
-    }
 }
 
 /// Parameters of `CancelTask`.
@@ -156,36 +134,63 @@ pub struct SubscribeToTaskRequest {
     pub tenant: Option<String>,
 }
 
-/// What names a task and little more.
-pub(crate) struct NamesTask {
-    pub(crate) id: String,
-    pub(crate) metadata: Option<JsonObject>,
-    pub(crate) tenant: Option<String>,
-}
-
-from_object!(NamesTask { id: "id", metadata: "metadata", tenant: "tenant" });
-
-impl Parameters for CancelTaskRequest {
-    type Wire = NamesTask;
-
-    fn check(wire: NamesTask) -> Result<Self, A2aError> {
-        let NamesTask { id, metadata, tenant } = wire;
+impl GetTaskRequest {
+    pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
+        let wire: GetTaskWire = codec::params(text)?;
         let mut problems = Problems::default();
-        problems.required("id", &id);
-        problems.none(Self { id, metadata, tenant })
+        let id = problems.id(wire.id, place.id);
+        let history_length = problems.length("historyLength", wire.history_length);
+        let tenant = problems.placed("tenant", wire.tenant, place.tenant);
+        problems.none(Self { id, history_length, tenant })
     }
 }
 
-impl Parameters for SubscribeToTaskRequest {
-    type Wire = NamesTask;
-
-    fn check(wire: NamesTask) -> Result<Self, A2aError> {
-        let NamesTask { id, tenant, .. } = wire;
+impl CancelTaskRequest {
+    pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
+        let wire: CancelTaskWire = codec::params(text)?;
         let mut problems = Problems::default();
-        problems.required("id", &id);
+        let id = problems.id(wire.id, place.id);
+        let tenant = problems.placed("tenant", wire.tenant, place.tenant);
+        problems.none(Self { id, metadata: wire.metadata, tenant })
+    }
+}
+
+impl SubscribeToTaskRequest {
+    pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
+        let wire: SubscribeToTaskWire = codec::params(text)?;
+        let mut problems = Problems::default();
+        let id = problems.id(wire.id, place.id);
+        let tenant = problems.placed("tenant", wire.tenant, place.tenant);
         problems.none(Self { id, tenant })
     }
 }
+
+struct GetTaskWire {
+    id: Option<String>,
+    history_length: Option<i32>,
+    tenant: Option<String>,
+}
+
+from_object!(GetTaskWire {
+    id: "id",
+    history_length: "historyLength" | "history_length",
+    tenant: "tenant",
+});
+
+struct CancelTaskWire {
+    id: Option<String>,
+    metadata: Option<JsonObject>,
+    tenant: Option<String>,
+}
+
+from_object!(CancelTaskWire { id: "id", metadata: "metadata", tenant: "tenant" });
+
+struct SubscribeToTaskWire {
+    id: Option<String>,
+    tenant: Option<String>,
+}
+
+from_object!(SubscribeToTaskWire { id: "id", tenant: "tenant" });
 
 /// All that is wrong with some parameters.
 #[derive(Default)]
@@ -196,13 +201,29 @@ impl Problems {
         self.0.push(FieldViolation { field: field.to_owned(), description: description.into() });
     }
 
-    fn required(&mut self, field: &str, value: &str) {
-        if value.is_empty() {
-            self.add(field, "is required");
+    /// A field that the path may give as well: both must then say the same.
+    fn placed(
+        &mut self,
+        field: &str,
+        given: Option<String>,
+        path: Option<String>,
+    ) -> Option<String> {
+        if let (Some(given), Some(path)) = (&given, &path)
+            && given != path
+        {
+            self.add(field, "differs from the path");
         }
+        path.or(given)
     }
 
-    fn history_length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
+    fn id(&mut self, given: Option<String>, path: Option<String>) -> String {
+        self.placed("id", given, path).unwrap_or_else(|| {
+            self.add("id", "is required");
+            String::new()
+        })
+    }
+
+    fn length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
         let length = u32::try_from(value?);
         if length.is_err() {
             self.add(field, "is not negative");
@@ -210,13 +231,8 @@ impl Problems {
         length.ok()
     }
 
-    /// `value`, if there is no problem.
+    /// `value`, if nothing is wrong.
     fn none<T>(self, value: T) -> Result<T, A2aError> {
         if self.0.is_empty() { Ok(value) } else { Err(A2aError::invalid_fields(self.0)) }
-    }
-
-    fn also(mut self, field: &str, description: &'static str) -> A2aError {
-        self.add(field, description);
-        A2aError::invalid_fields(self.0)
     }
 }

@@ -1,0 +1,100 @@
+//! JSON-RPC 2.0: one endpoint, the operation in the body, HTTP 200 whatever happened.
+
+use bytes::Bytes;
+use http::Request;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::framing::Framing;
+use super::{Call, content_type, version};
+use crate::codec;
+use crate::error::{A2aError, Cause};
+use crate::operations::Operation;
+use crate::types::Place;
+
+/// The longest id that is repeated. Each event of a stream carries it.
+const MAX_ID_BYTES: usize = 1024;
+
+/// Reads a request, and how to answer it. An error answers to the request's id where that can be
+/// told.
+pub(super) fn read(request: &Request<Bytes>) -> (Framing, Result<Call, A2aError>) {
+    // The content type comes before the body, which may then be anything.
+    let typed = content_type(request.headers()).as_deref() == Some("application/json");
+    let envelope = std::str::from_utf8(request.body())
+        .map_err(|_| A2aError::new(Cause::Parse))
+        .and_then(Envelope::read);
+    match envelope {
+        _ if !typed => {
+            let id = envelope.ok().and_then(|envelope| envelope.id().ok());
+            let error = A2aError::because(
+                Cause::ContentTypeNotSupported,
+                "the content type is application/json",
+            );
+            (Framing::json_rpc(id), Err(error))
+        }
+        Err(error) => (Framing::json_rpc(None), Err(error)),
+        Ok(envelope) => match envelope.id() {
+            Ok(id) => (Framing::json_rpc(Some(id)), envelope.call(request)),
+            Err(error) => (Framing::json_rpc(None), Err(error)),
+        },
+    }
+}
+
+/// A request's members, none of them looked into.
+#[derive(Debug, Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    fn read(text: &'a str) -> Result<Self, A2aError> {
+        if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|_| {
+                let json = codec::is_json(text);
+                A2aError::new(if json { Cause::InvalidRequest } else { Cause::Parse })
+            })
+        } else if !codec::is_json(text) {
+            Err(A2aError::new(Cause::Parse))
+        } else if text.trim_start().starts_with('[') {
+            Err(A2aError::because(Cause::InvalidRequest, "batches are not supported"))
+        } else {
+            Err(A2aError::because(Cause::InvalidRequest, "a request is an object"))
+        }
+    }
+
+    /// The id to repeat: a string, a number or null, as it was written. None at all counts as null:
+    /// every operation here has an answer, and its sender waits for it.
+    fn id(&self) -> Result<Box<RawValue>, A2aError> {
+        let Some(id) = self.id else { return Ok(RawValue::NULL.to_owned()) };
+        let scalar = id.get().starts_with(|c: char| matches!(c, '"' | '-') || c.is_ascii_digit());
+        if scalar && id.get().len() <= MAX_ID_BYTES {
+            Ok(id.to_owned())
+        } else {
+            let message = "the id is a string, a number or null, and short";
+            Err(A2aError::because(Cause::InvalidRequest, message))
+        }
+    }
+
+    fn call(&self, request: &Request<Bytes>) -> Result<Call, A2aError> {
+        if string(self.jsonrpc).as_deref() != Some("2.0") {
+            return Err(A2aError::because(Cause::InvalidRequest, "jsonrpc is \"2.0\""));
+        }
+        let method = string(self.method)
+            .ok_or_else(|| A2aError::because(Cause::InvalidRequest, "method is a string"))?;
+        let operation =
+            Operation::by_name(&method).ok_or_else(|| A2aError::new(Cause::MethodNotFound))?;
+        version::check(request)?;
+        Call::read(operation, self.params.map_or("{}", RawValue::get), Place::default())
+    }
+}
+
+fn string(value: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(value?.get()).ok()
+}

@@ -1,1 +1,17 @@
-//! See README.md.
+//! What tests of several crates share: both databases, a clock that the test sets, and futures that
+//! are killed at a chosen await. Only ever a dev-dependency.
+
+pub mod clock;
+pub mod databases;
+pub mod futures;
+pub mod objects;
+pub mod postgres;
+pub mod queues;
+pub mod seaweed;
+
+pub use clock::TestClock;
+pub use databases::{Database, on_both, on_both_databases};
+pub use futures::{eventually, killed_after};
+pub use objects::{FailingObjects, MemoryObjects};
+pub use queues::MemoryQueues;
+pub use seaweed::Seaweed;

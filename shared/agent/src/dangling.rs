@@ -5,7 +5,7 @@
 //!
 //! **Repeating it changes nothing**: the ids of the answers follow from the calls.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use domain::CallId;
 
@@ -15,7 +15,7 @@ use crate::{history, ids};
 
 /// One answer for each open call of the log, in order. To be appended; [`history::for_model`] puts
 /// them where they belong. Calls in `resumed` are left open: this run takes them over.
-pub fn patches(log: &[Message], resumed: &HashSet<CallId>) -> Vec<Message> {
+pub fn patches(log: &[Message], resumed: &BTreeSet<CallId>) -> Vec<Message> {
     let results = history::results(log);
     let mut patches = Vec::new();
     for message in log {
@@ -82,18 +82,18 @@ mod tests {
     #[test]
     fn every_open_call_gets_one_answer_and_a_second_pass_gives_none() {
         let mut log = log();
-        let patches = patches(&log, &HashSet::new());
+        let patches = patches(&log, &BTreeSet::new());
         let answered: Vec<_> = patches.iter().map(|p| p.answers().unwrap().0.as_str()).collect();
         assert_eq!(answered, ["open", "broken"]);
-        assert_eq!(patches, super::patches(&log, &HashSet::new()), "the same answers again");
+        assert_eq!(patches, super::patches(&log, &BTreeSet::new()), "the same answers again");
         log.extend(patches);
-        assert_eq!(super::patches(&log, &HashSet::new()), []);
+        assert_eq!(super::patches(&log, &BTreeSet::new()), []);
     }
 
     #[test]
     fn a_patch_comes_to_its_place_behind_the_batch_that_it_mends() {
         let mut log = log();
-        log.extend(patches(&log, &HashSet::new()));
+        log.extend(patches(&log, &BTreeSet::new()));
         let arranged = history::for_model(&log, &[]);
         let shape: Vec<_> =
             arranged.iter().map(|m| (m.role(), m.answers().map(|id| id.0.as_str()))).collect();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_taken_over_stays_open() {
-        let resumed = HashSet::from([CallId("open".into())]);
+        let resumed = BTreeSet::from([CallId("open".into())]);
         let patches = patches(&log(), &resumed);
         assert_eq!(patches.len(), 1);
         assert_eq!(patches[0].answers(), Some(&CallId("broken".into())));

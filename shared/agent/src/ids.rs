@@ -1,9 +1,9 @@
 //! Ids that a repetition makes again, so that doing a step twice makes the same thing.
 //!
-//! **All are UUIDv5 in the run's own id as namespace.** The empty name segment is the root agent;
+//! **All are `UUIDv5` in the run's own id as namespace.** The empty name segment is the root agent;
 //! subagents will have a path there.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use domain::{CallId, MessageId, RunId};
 use uuid::Uuid;
@@ -38,7 +38,7 @@ pub fn call(
     step: u32,
     ordinal: u32,
     given: Option<&str>,
-    used: &HashSet<CallId>,
+    used: &BTreeSet<CallId>,
 ) -> CallId {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let given = given.unwrap_or_default();
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_call_id_is_made_safe_and_unique() {
         let run = Ids::seeded(1).run();
-        let mut used = HashSet::new();
+        let mut used = BTreeSet::new();
         let id = call(run, 1, 0, Some("toolu_01-x"), &used);
         assert_eq!(id.0, "toolu_01-x");
         assert_eq!(call(run, 1, 0, Some("../a b/é"), &used).0, "___a_b__");

@@ -125,7 +125,7 @@ pub enum Verdict {
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Judges attempt number `attempt` (from 1), which failed with `class`. `jitter` spreads the waits
 /// of many workers: 0 takes a quarter off, 1 adds a quarter. What the provider asked for wins over
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn t52_what_the_provider_asks_for_wins_and_is_too_long_to_wait_in_place() {
-        let asked = Duration::from_secs(120);
+        let asked = Duration::from_mins(2);
         let verdict = after_error(ErrorClass::RateLimited, 1, Some(asked), MIDDLE);
         assert_eq!(verdict, Verdict::Wait(asked));
         assert!(asked > PATIENCE);

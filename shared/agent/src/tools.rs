@@ -4,13 +4,13 @@
 //! **A request that exists has been checked**: [`parse`] is the only way from a model's arguments
 //! to a [`ToolRequest`], and it reports every violation at once, without repeating a value.
 
-// pub mod command;
-// pub mod files;
-// pub mod grep;
-// pub mod listing;
-// pub mod media;
+pub mod command;
+pub mod files;
+pub mod grep;
+pub mod listing;
+pub mod media;
 pub mod path;
-// pub mod read;
+pub mod read;
 
 mod args;
 mod catalogue;
@@ -36,3 +36,6 @@ pub const DEFAULT_COMMAND_TIMEOUT: u32 = 120;
 pub const MAX_COMMAND_TIMEOUT: u32 = 3600;
 /// Hits that `grep` returns when the model does not say.
 pub const DEFAULT_MAX_HITS: u32 = 1000;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! A model's whole answer, and how it becomes a message.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use domain::{CallId, RunId};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ impl AssistantTurn {
     /// The message of this turn. Call ids become safe for every provider and for file names, and
     /// unique in the conversation whose ids are `used` (agent-loop.md §25.1 rule 1). No call of an
     /// answer that its own provider calls malformed is taken as valid.
-    pub fn into_message(self, at: StepKey<'_>, used: &HashSet<CallId>) -> Message {
+    pub fn into_message(self, at: StepKey<'_>, used: &BTreeSet<CallId>) -> Message {
         let mut taken = used.clone();
         let mut tool_calls = Vec::new();
         let mut invalid_tool_calls = Vec::new();
@@ -139,8 +139,8 @@ mod tests {
             provider_request: None,
         };
         let at = StepKey { run, step: 3, attempt: 1, provider: "p", model: "m" };
-        let message = turn.clone().into_message(at, &HashSet::new());
-        assert_eq!(message, turn.into_message(at, &HashSet::new()));
+        let message = turn.clone().into_message(at, &BTreeSet::new());
+        assert_eq!(message, turn.into_message(at, &BTreeSet::new()));
         let [(first, _), (second, _)] = message.calls().try_into().unwrap();
         assert_eq!(first.0, "a");
         assert_ne!(first, second, "an id that the thread already has is replaced");

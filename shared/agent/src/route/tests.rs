@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use domain::Ids;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn assistant(ids: &Ids, text: &str, calls: Vec<TurnCall>, stop: StopReason) -> M
     let turn =
         AssistantTurn { text: text.into(), calls, stop, usage: None, provider_request: None };
     let at = StepKey { run: ids.run(), step: 1, attempt: 1, provider: "p", model: "m" };
-    turn.into_message(at, &HashSet::new())
+    turn.into_message(at, &BTreeSet::new())
 }
 
 fn answer(ids: &Ids, message: &Message, log: &mut Vec<Message>) {
@@ -94,7 +94,7 @@ fn a_new_request_is_answered_whatever_lies_before_it() {
     let open = assistant(&ids, "", vec![cut()], StopReason::Refusal);
     let mut log = vec![user(&ids), open, user(&ids)];
     assert_eq!(next(&log), Next::Model);
-    log.extend(dangling::patches(&log, &HashSet::new()));
+    log.extend(dangling::patches(&log, &BTreeSet::new()));
     assert_eq!(next(&log), Next::Model, "a patch behind the request changes nothing");
 }
 
@@ -234,7 +234,7 @@ proptest! {
         loop {
             let here = next(&log);
             prop_assert_eq!(&here, &next(&log), "the same log, the same answer");
-            let open = dangling::patches(&log, &HashSet::new());
+            let open = dangling::patches(&log, &BTreeSet::new());
             match here {
                 Next::Model => {
                     prop_assert!(open.is_empty());

@@ -143,7 +143,7 @@ impl<'a> Args<'a> {
         }
         let mut text = String::from("The arguments do not fit this tool:");
         for Violation { pointer, reason } in &self.violations {
-            text.push_str(&format!("\n{pointer} {reason}"));
+            text.extend(["\n", pointer, " ", reason]);
         }
         Err(ToolError::new(ToolCode::InvalidArguments, text))
     }

@@ -19,8 +19,12 @@ pub mod migrations;
 pub mod outbox;
 pub mod publications;
 pub mod runs;
+pub mod sandboxes;
 pub mod steps;
 pub mod tasks;
+pub mod timings;
+#[cfg(test)]
+mod testing;
 
 pub use driver::{Pool, Row, Tx, Value};
 pub use error::Error;

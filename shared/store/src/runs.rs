@@ -197,7 +197,8 @@ pub enum Rest {
 }
 
 /// P9: gives the lease back without ending the run, unless a signal came that the worker has not
-/// seen. So a wake-up that arrives while the worker goes to rest is never lost.
+/// seen. So a wake-up that arrives while the worker goes to rest is never lost. A late heartbeat of
+/// the resting worker cannot take the lease back: the fence has moved on.
 pub async fn rest(
     pool: &Pool,
     ids: &Ids,
@@ -214,8 +215,8 @@ pub async fn rest(
     let changed = tx
         .execute(
             "-- store::runs::rest
-             update runs set lease_owner = null, lease_until = null, crash_count = 0,
-                             wake_at = seconds_from_now($5)
+             update runs set fence = fence + 1, lease_owner = null, lease_until = null,
+                             crash_count = 0, wake_at = seconds_from_now($5)
               where run_id = $1 and scope_digest = $2 and fence = $3 and signal = $4",
             &[
                 lease.run.into(),

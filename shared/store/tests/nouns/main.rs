@@ -1,0 +1,9 @@
+//! Every statement of the nouns, on PostgreSQL and on SQLite.
+
+mod admission;
+mod common;
+mod events;
+mod loop_log;
+mod outbox;
+mod runs;
+mod tasks;

@@ -23,6 +23,9 @@ create table sandbox_instances (
     workspace_key text not null references sandbox_leases (workspace_key),
     scope_digest text not null,
     generation_at_launch bigint not null,
+    -- The newest generation that the sandbox itself has confirmed, 0 before the first: it is the
+    -- holder's when it equals that of the lease.
+    generation bigint not null,
     backend text not null,
     config_digest text not null,
     -- The process that owns a `process` instance: only it may end it.
@@ -30,6 +33,8 @@ create table sandbox_instances (
     state text not null,
     state_reason text,
     endpoint text,
+    -- Where commands find the workspace, as the sandbox says.
+    workspace_root text,
     launch_requested_at timestamptz,
     ready_at timestamptz,
     release_requested_at timestamptz,
@@ -38,7 +43,8 @@ create table sandbox_instances (
     next_check_at timestamptz not null,
     created_at timestamptz not null,
     constraint sandbox_instances_state check (state in ('reserved', 'launching', 'initializing', 'ready',
-        'releasing', 'terminated', 'failed_launch'))
+        'releasing', 'terminated', 'failed_launch')),
+    constraint sandbox_instances_ready check (state <> 'ready' or (endpoint is not null and workspace_root is not null))
 );
 
 create unique index sandbox_instances_one_live on sandbox_instances (workspace_key)

@@ -1,1 +1,201 @@
+use domain::{ArtifactId, CallId};
+use uuid::Uuid;
 
+use super::*;
+
+fn identity() -> Identity {
+    Identity { task: TaskId::from_uuid(Uuid::from_u128(1)), context_id: "c".to_owned() }
+}
+
+fn publication() -> PublicationId {
+    PublicationId::from_uuid(Uuid::from_u128(2))
+}
+
+fn file(content: PublishedContent) -> Resolved {
+    let published =
+        Published { filename: "r.csv".to_owned(), media_type: "text/csv".to_owned(), content };
+    Resolved::from([(publication(), published)])
+}
+
+fn update(artifact: &str, append: bool, content: ArtifactContent) -> ArtifactUpdate {
+    let artifact = ArtifactId(artifact.to_owned());
+    ArtifactUpdate { artifact, name: None, append, last_chunk: false, content }
+}
+
+fn text(text: &str) -> ArtifactContent {
+    ArtifactContent::Text { text: text.to_owned() }
+}
+
+fn data(json: &str) -> ArtifactContent {
+    ArtifactContent::Data { json: json.to_owned() }
+}
+
+const PUBLISHED: fn() -> ArtifactContent =
+    || ArtifactContent::Published { publication: publication() };
+
+fn view() -> TaskView {
+    TaskView {
+        identity: identity(),
+        agent: "analyst".to_owned().try_into().unwrap(),
+        status: StatusView {
+            state: TaskState::Completed,
+            at: Timestamp::from_micros(0),
+            message: None,
+            code: None,
+        },
+        history: Vec::new(),
+        artifacts: Artifacts::default(),
+        current_run: None,
+        last_run: None,
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+#[test]
+fn a_task_shows_what_is_stored_of_it() {
+    let mut view = view();
+    let stored = |kind, value: &str| StoredPart {
+        part_id: "a2a-input-0".to_owned(),
+        kind,
+        value: value.to_owned(),
+        media_type: None,
+        filename: None,
+        metadata: None,
+    };
+    view.history = vec![
+        Said::ByUser {
+            message_id: "m".to_owned(),
+            parts: vec![
+                stored(PartKind::Text, "hi"),
+                stored(PartKind::Data, "{ \"a\":1,\"a\":2.0}"),
+                stored(PartKind::Raw, "+/8="),
+                stored(PartKind::Url, "https://example.com/x"),
+            ],
+            metadata: Some("{\"k\": 1e2}".to_owned()),
+            extensions: vec!["urn:x".to_owned()],
+            reference_task_ids: vec!["r".to_owned()],
+        },
+        Said::ByAgent { message_id: "a".to_owned(), text: "done".to_owned() },
+    ];
+    view.artifacts.apply(update("response", false, text("one ")));
+    view.artifacts.apply(update("response", true, text("two")));
+    view.last_run = Some(RunId::from_uuid(Uuid::from_u128(3)));
+    let task = task(view, &Resolved::new()).unwrap();
+    insta::assert_snapshot!(json(&task), @r#"{"id":"00000000-0000-0000-0000-000000000001","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","timestamp":"1970-01-01T00:00:00.000Z"},"artifacts":[{"artifactId":"response","parts":[{"text":"one two"}]}],"history":[{"messageId":"m","contextId":"c","taskId":"00000000-0000-0000-0000-000000000001","role":"ROLE_USER","parts":[{"text":"hi"},{"data":{ "a":1,"a":2.0}},{"raw":"+/8="},{"url":"https://example.com/x"}],"metadata":{"k": 1e2},"extensions":["urn:x"],"referenceTaskIds":["r"]},{"messageId":"a","contextId":"c","taskId":"00000000-0000-0000-0000-000000000001","role":"ROLE_AGENT","parts":[{"text":"done"}]}],"metadata":{"agentName":"analyst","currentRunId":null,"lastRunId":"00000000-0000-0000-0000-000000000003"}}"#);
+}
+
+fn event_of(body: EventBody) -> Event {
+    Event {
+        sequence: 1,
+        task: identity().task,
+        run: RunId::from_uuid(Uuid::from_u128(3)),
+        at: Timestamp::from_micros(0),
+        body,
+    }
+}
+
+fn shown(body: EventBody) -> Option<StreamResponse> {
+    event(&identity(), &event_of(body), &file(PublishedContent::Unavailable)).unwrap()
+}
+
+#[test]
+fn a_failure_shows_its_code_and_a_stable_message() {
+    let failed = EventBody::Status {
+        state: TaskState::Failed,
+        message: None,
+        code: Some("MODEL_TIMEOUT".to_owned()),
+    };
+    insta::assert_snapshot!(json(&shown(failed)), @r#"{"statusUpdate":{"taskId":"00000000-0000-0000-0000-000000000001","contextId":"c","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"task-00000000-0000-0000-0000-000000000001-status-failed","contextId":"c","taskId":"00000000-0000-0000-0000-000000000001","role":"ROLE_AGENT","parts":[{"text":"MODEL_TIMEOUT"}],"metadata":{"cognition":{"failureCode":"MODEL_TIMEOUT"}}},"timestamp":"1970-01-01T00:00:00.000Z"}}}"#);
+}
+
+#[test]
+fn tool_calls_are_not_shown() {
+    let call = CallId("c".to_owned());
+    let tool = "execute".to_owned();
+    assert_eq!(shown(EventBody::ToolCalled { call: call.clone(), tool: tool.clone() }), None);
+    assert_eq!(shown(EventBody::ToolFinished { call, tool, ok: true, code: None }), None);
+}
+
+/// Publication scenarios 34, 35, 41, 42: the same artifact, whatever became of its bytes.
+#[test]
+fn a_published_file_is_bytes_or_a_link_or_a_notice() {
+    let part = |delivered| json(&content(PUBLISHED(), &file(delivered)).unwrap());
+    insta::assert_snapshot!(part(PublishedContent::Inline(Base64::encode(b"ab"))), @r#"{"raw":"YWI=","filename":"r.csv","mediaType":"text/csv"}"#);
+    insta::assert_snapshot!(part(PublishedContent::SignedUrl("https://s3/x".to_owned())), @r#"{"url":"https://s3/x","filename":"r.csv","mediaType":"text/csv"}"#);
+    insta::assert_snapshot!(part(PublishedContent::Unavailable), @r#"{"text":"The published content is no longer available.","mediaType":"text/plain","metadata":{"cognition":{"contentAvailability":"unavailable","originalFilename":"r.csv","originalKind":"url","originalMediaType":"text/csv"}}}"#);
+}
+
+#[test]
+fn what_nobody_resolved_is_not_shown_as_something_else() {
+    let missing = Unprojectable::Unresolved(publication());
+    let body = EventBody::Artifact(update("a", false, PUBLISHED()));
+    assert_eq!(event(&identity(), &event_of(body), &Resolved::new()), Err(missing.clone()));
+    let mut view = view();
+    view.artifacts.apply(update("a", false, PUBLISHED()));
+    assert_eq!(view.artifacts.publications().collect::<Vec<_>>(), [publication()]);
+    assert_eq!(task(view, &Resolved::new()), Err(missing));
+}
+
+#[test]
+fn stored_text_that_cannot_be_read_is_an_error() {
+    assert_eq!(content(data("{"), &Resolved::new()), Err(Unprojectable::Json(InvalidJson)));
+}
+
+/// What a stream's reader holds that does what each update says.
+fn applied_literally(updates: &[ArtifactUpdate]) -> Vec<(String, Vec<ArtifactContent>)> {
+    let mut held: Vec<(String, Vec<ArtifactContent>)> = Vec::new();
+    for update in updates {
+        let place = held.iter().position(|(id, _)| *id == update.artifact.0);
+        let place = place.unwrap_or_else(|| {
+            held.push((update.artifact.0.clone(), Vec::new()));
+            held.len() - 1
+        });
+        let (_, contents) = &mut held[place];
+        if !update.append {
+            contents.clear();
+        }
+        contents.push(update.content.clone());
+    }
+    held
+}
+
+/// O14.
+#[test]
+fn updates_add_up_to_what_a_streams_reader_holds() {
+    let updates = [
+        update("a", false, text("x")),
+        update("b", true, data("1")),
+        update("a", true, data("[2]")),
+        update("a", true, text("y")),
+        update("b", true, data("3")),
+        update("c", false, text("gone")),
+        update("c", false, PUBLISHED()),
+    ];
+    let merged: Artifacts = updates.iter().cloned().collect();
+    let resolved = file(PublishedContent::SignedUrl("https://s3/x".to_owned()));
+    let wire = merged.into_wire(&resolved).unwrap();
+    let expected = applied_literally(&updates).into_iter().map(|(id, contents)| {
+        let parts = contents.into_iter().map(|one| content(one, &resolved).unwrap());
+        (id, parts.collect::<Vec<_>>())
+    });
+    let found = wire.into_iter().map(|artifact| (artifact.artifact_id, artifact.parts));
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
+/// O14, publication scenario 29.
+#[test]
+fn chunks_of_text_become_one_text_under_the_artifacts_name() {
+    let mut first = update("a", false, text("one "));
+    first.name = Some("response".to_owned());
+    let mut last = update("a", true, text(""));
+    last.last_chunk = true;
+    let artifacts: Artifacts =
+        [first, update("a", true, text("two ")), update("a", true, text("three")), last]
+            .into_iter()
+            .collect();
+    let wire = artifacts.into_wire(&Resolved::new()).unwrap();
+    insta::assert_snapshot!(json(&wire), @r#"[{"artifactId":"a","name":"response","parts":[{"text":"one two three"}]}]"#);
+}

@@ -9,11 +9,9 @@ fn read(text: &str) -> Vec<(Option<String>, String, String)> {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
-            _ if line.is_empty() => {
-                if !data.is_empty() {
-                    let data = std::mem::take(&mut data);
-                    events.push((id.clone(), std::mem::take(&mut name), data.join("\n")));
-                }
+            _ if line.is_empty() && !data.is_empty() => {
+                let data = std::mem::take(&mut data);
+                events.push((id.clone(), std::mem::take(&mut name), data.join("\n")));
             }
             "id" => id = Some(value.to_owned()),
             "event" => name = value.to_owned(),

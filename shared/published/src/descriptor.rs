@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// The content type of a stored descriptor.
 pub const DESCRIPTOR_CONTENT_TYPE: &str = "application/vnd.cognition.published-file+json";
 /// No descriptor is larger: names and media types are short.
-pub const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
+pub const MAX_DESCRIPTOR_BYTES: u64 = 64 * 1024;
 
 /// What is known of a published file. No address and no credential.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

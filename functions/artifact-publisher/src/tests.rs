@@ -1,0 +1,9 @@
+//! The handler on both engines, against sandboxes over real HTTP and object stores that behave or
+//! fail on plan.
+
+mod crashes;
+mod faults;
+mod guards;
+mod sandbox;
+mod scene;
+mod stories;

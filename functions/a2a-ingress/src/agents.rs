@@ -47,9 +47,8 @@ impl Agents {
             }
             let text = std::fs::read_to_string(&path)
                 .map_err(|source| LoadError::File(path.clone(), source))?;
-            definitions.push(
-                serde_json::from_str(&text).map_err(|source| LoadError::Json(path, source))?,
-            );
+            definitions
+                .push(serde_json::from_str(&text).map_err(|source| LoadError::Json(path, source))?);
         }
         Self::new(definitions)
     }

@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn headers_name_their_key_with_hyphens_and_in_any_case() {
-        let given = headers(&[("x-cognition-scope-tenant", "acme"), ("X-Cognition-Scope-Sub-User", "b")]);
+        let given =
+            headers(&[("x-cognition-scope-tenant", "acme"), ("X-Cognition-Scope-Sub-User", "b")]);
         let scope = settings(ScopeSource::Headers, true).scope(&given, None).unwrap();
         assert_eq!(scope.canonical(), r#"{"sub_user":"b","tenant":"acme"}"#);
     }
@@ -174,20 +175,23 @@ mod tests {
     fn without_scoping_what_is_there_is_the_scope() {
         let local = settings(ScopeSource::Headers, false);
         assert_eq!(local.scope(&HeaderMap::new(), None), Ok(Scope::empty()));
-        let one = headers(&[("x-cognition-scope-tenant", "acme"), ("x-cognition-scope-other", "x")]);
+        let one =
+            headers(&[("x-cognition-scope-tenant", "acme"), ("x-cognition-scope-other", "x")]);
         assert_eq!(local.scope(&one, None).unwrap().canonical(), r#"{"tenant":"acme"}"#);
     }
 
     #[test]
     fn a_header_that_comes_twice_is_refused() {
-        let given = headers(&[("x-cognition-scope-tenant", "a"), ("x-cognition-scope-tenant", "b")]);
+        let given =
+            headers(&[("x-cognition-scope-tenant", "a"), ("x-cognition-scope-tenant", "b")]);
         let denied = settings(ScopeSource::Headers, false).scope(&given, None);
         assert_eq!(denied, Err(Denied::Duplicate));
     }
 
     #[test]
     fn behind_an_authorizer_headers_mean_nothing() {
-        let forged = headers(&[("x-cognition-scope-tenant", "victim"), ("x-cognition-scope-sub-user", "v")]);
+        let forged =
+            headers(&[("x-cognition-scope-tenant", "victim"), ("x-cognition-scope-sub-user", "v")]);
         let guarded = settings(ScopeSource::Authorizer, true);
         let context = authorized(r#"{"tenant":"acme","sub_user":"b"}"#);
         let scope = guarded.scope(&forged, Some(&context)).unwrap();

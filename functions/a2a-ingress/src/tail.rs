@@ -18,7 +18,7 @@ const PAGE: i64 = 100;
 
 /// A reader of one task's log.
 #[derive(Debug)]
-pub struct Tail {
+pub(crate) struct Tail {
     pool: Pool,
     scope: ScopeDigest,
     task: TaskId,
@@ -31,7 +31,7 @@ pub struct Tail {
 
 impl Tail {
     /// Reads what comes after `position`, until the task ends or, if given, until then.
-    pub fn new(
+    pub(crate) fn new(
         pool: Pool,
         scope: ScopeDigest,
         task: TaskId,
@@ -52,7 +52,7 @@ impl Tail {
 
     /// The next event, or `None` when the task has ended or the time is over. Waits as long as it
     /// takes; dropping the wait loses nothing.
-    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
             if let Some(event) = self.read.pop_front() {
                 self.position = event.sequence;

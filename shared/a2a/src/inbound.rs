@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use domain::agent_definition::{A2aSettings, InputModesPolicy};
-use domain::part::part_id;
-use domain::{PartKind, StoredPart, TaskId};
+use domain::{NewPart, PartKind};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -84,11 +83,9 @@ impl<'a> Admitted<'a> {
         self.message
     }
 
-    /// The canonical record of the message's Parts within `task`, in their order.
-    pub fn parts(&self, task: TaskId) -> Vec<StoredPart> {
-        let task = task.as_uuid().to_string();
-        let parts = self.message.parts.iter().enumerate();
-        parts.map(|(index, part)| stored(part, &task, &self.message.message_id, index)).collect()
+    /// The message's Parts, in their order, as they are stored once their task is known.
+    pub fn parts(&self) -> Vec<NewPart> {
+        self.message.parts.iter().map(stored).collect()
     }
 
     /// What tells two messages with the same id apart: SHA-256, in hex, of the message as we write
@@ -103,15 +100,14 @@ impl<'a> Admitted<'a> {
     }
 }
 
-fn stored(part: &Part, task: &str, message_id: &str, index: usize) -> StoredPart {
+fn stored(part: &Part) -> NewPart {
     let (kind, value) = match &part.content {
         Content::Text(text) => (PartKind::Text, text.as_str()),
         Content::Raw(bytes) => (PartKind::Raw, bytes.as_str()),
         Content::Url(url) => (PartKind::Url, url.as_str()),
         Content::Data(json) => (PartKind::Data, json.as_str()),
     };
-    StoredPart {
-        part_id: part_id(task, message_id, index),
+    NewPart {
         kind,
         value: value.to_owned(),
         media_type: part.media_type.clone(),

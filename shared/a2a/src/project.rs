@@ -96,6 +96,9 @@ pub struct Published {
     pub filename: String,
     pub media_type: String,
     pub content: PublishedContent,
+    /// Of the published bytes, in lower-case hex.
+    pub sha256: String,
+    pub size: u64,
 }
 
 /// How a published file is delivered.
@@ -273,11 +276,13 @@ fn published(file: &Published) -> Result<Part, Unprojectable> {
             });
         }
     };
+    // With these the client can check that it holds the bytes that were verified.
+    let metadata = json!({ "cognition": { "sha256": file.sha256, "sizeBytes": file.size } });
     Ok(Part {
         content,
         filename: Some(file.filename.clone()),
         media_type: Some(file.media_type.clone()),
-        metadata: None,
+        metadata: Some(object(&metadata)?),
     })
 }
 

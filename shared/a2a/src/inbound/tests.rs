@@ -1,5 +1,3 @@
-use uuid::Uuid;
-
 use super::*;
 use crate::types::{Place, SendMessageRequest};
 
@@ -169,7 +167,7 @@ fn an_agent_that_retains_takes_any_media_type() {
     let settings = modes(InputModesPolicy::Retain, &["text/plain"]);
     let message = message(r#"{"raw":"","mediaType":"application/x-unsupported"}"#);
     let admitted = admit(&message, &LIMITS, &settings).unwrap();
-    let parts = admitted.parts(TaskId::from_uuid(Uuid::nil()));
+    let parts = admitted.parts();
     assert_eq!(parts[0].media_type.as_deref(), Some("application/x-unsupported"));
 }
 
@@ -180,12 +178,8 @@ fn parts_are_stored_in_order_and_as_they_were_sent() {
         r#"{"text":"t","filename":"../../n.txt"},{"data":{ "n":3.0,"n":3 },"metadata":{"account":"other"}},
            {"raw":"-_8"},{"url":"https://example.com/r.pdf","mediaType":"application/pdf"}"#,
     );
-    let parts = admit(&message, &Limits::default(), &A2aSettings::default())
-        .unwrap()
-        .parts(TaskId::from_uuid(Uuid::nil()));
-    let task = Uuid::nil().to_string();
-    let stored = |index, kind, value: &str| StoredPart {
-        part_id: part_id(&task, "message-1", index),
+    let parts = admit(&message, &Limits::default(), &A2aSettings::default()).unwrap().parts();
+    let stored = |kind, value: &str| NewPart {
         kind,
         value: value.to_owned(),
         media_type: None,
@@ -195,18 +189,15 @@ fn parts_are_stored_in_order_and_as_they_were_sent() {
     assert_eq!(
         parts,
         [
-            StoredPart {
-                filename: Some("../../n.txt".to_owned()),
-                ..stored(0, PartKind::Text, "t")
-            },
-            StoredPart {
+            NewPart { filename: Some("../../n.txt".to_owned()), ..stored(PartKind::Text, "t") },
+            NewPart {
                 metadata: Some(r#"{"account":"other"}"#.to_owned()),
-                ..stored(1, PartKind::Data, r#"{ "n":3.0,"n":3 }"#)
+                ..stored(PartKind::Data, r#"{ "n":3.0,"n":3 }"#)
             },
-            stored(2, PartKind::Raw, "+/8="),
-            StoredPart {
+            stored(PartKind::Raw, "+/8="),
+            NewPart {
                 media_type: Some("application/pdf".to_owned()),
-                ..stored(3, PartKind::Url, "https://example.com/r.pdf")
+                ..stored(PartKind::Url, "https://example.com/r.pdf")
             },
         ]
     );

@@ -12,8 +12,13 @@ fn publication() -> PublicationId {
 }
 
 fn file(content: PublishedContent) -> Resolved {
-    let published =
-        Published { filename: "r.csv".to_owned(), media_type: "text/csv".to_owned(), content };
+    let published = Published {
+        filename: "r.csv".to_owned(),
+        media_type: "text/csv".to_owned(),
+        content,
+        sha256: "ab12".to_owned(),
+        size: 5,
+    };
     Resolved::from([(publication(), published)])
 }
 
@@ -123,8 +128,8 @@ fn tool_calls_are_not_shown() {
 #[test]
 fn a_published_file_is_bytes_or_a_link_or_a_notice() {
     let part = |delivered| json(&content(PUBLISHED(), &file(delivered)).unwrap());
-    insta::assert_snapshot!(part(PublishedContent::Inline(Base64::encode(b"ab"))), @r#"{"raw":"YWI=","filename":"r.csv","mediaType":"text/csv"}"#);
-    insta::assert_snapshot!(part(PublishedContent::SignedUrl("https://s3/x".to_owned())), @r#"{"url":"https://s3/x","filename":"r.csv","mediaType":"text/csv"}"#);
+    insta::assert_snapshot!(part(PublishedContent::Inline(Base64::encode(b"ab"))), @r#"{"raw":"YWI=","filename":"r.csv","mediaType":"text/csv","metadata":{"cognition":{"sha256":"ab12","sizeBytes":5}}}"#);
+    insta::assert_snapshot!(part(PublishedContent::SignedUrl("https://s3/x".to_owned())), @r#"{"url":"https://s3/x","filename":"r.csv","mediaType":"text/csv","metadata":{"cognition":{"sha256":"ab12","sizeBytes":5}}}"#);
     insta::assert_snapshot!(part(PublishedContent::Unavailable), @r#"{"text":"The published content is no longer available.","mediaType":"text/plain","metadata":{"cognition":{"contentAvailability":"unavailable","originalFilename":"r.csv","originalKind":"url","originalMediaType":"text/csv"}}}"#);
 }
 

@@ -1,0 +1,94 @@
+//! The settings of the function, read once at its start.
+
+use std::path::PathBuf;
+
+use a2a::inbound::Limits;
+use cloud::s3::S3Settings;
+use cloud::sqs::SqsSettings;
+use lambda_kit::env::{Env, Invalid};
+
+use crate::Address;
+use crate::scope::{ScopeSettings, ScopeSource};
+
+/// Every setting of the ingress.
+#[derive(Debug)]
+pub struct Config {
+    /// `COGNITION_DATABASE_URL`: `postgres://…`.
+    pub database_url: String,
+    /// `COGNITION_AGENTS_DIR` (`agents`): the folder of agent definitions.
+    pub agents: PathBuf,
+    /// `COGNITION_PUBLIC_URL`: where clients reach this deployment; cards show it. Without a slash
+    /// at the end.
+    pub address: Address,
+    /// `COGNITION_SCOPE_SOURCE` (`authorizer`, or `headers`), `COGNITION_SCOPE_KEYS` (`user`) and
+    /// `COGNITION_SCOPING_ENABLED` (true).
+    pub scope: ScopeSettings,
+    /// `COGNITION_A2A_MAX_PARTS` and its kin; see [`Limits`].
+    pub limits: Limits,
+    /// `COGNITION_A2A_IDEMPOTENCY` (`on`; `off` for conformance runs, whose cases reuse ids).
+    pub idempotent: bool,
+    /// `COGNITION_S3_SCOPE_HMAC_KEY`: the key of storage namespaces. Changing it moves every file.
+    pub scope_key: String,
+    /// `COGNITION_S3_*`.
+    pub s3: S3Settings,
+    /// `COGNITION_QUEUE_RUNS_URL`.
+    pub sqs: SqsSettings,
+}
+
+impl Config {
+    pub fn read(env: &Env) -> Result<Self, Invalid> {
+        let mut read = env.reader();
+        let database_url = read.required("COGNITION_DATABASE_URL");
+        let agents = read.or("COGNITION_AGENTS_DIR", "agents".to_owned());
+        let public_url: Option<String> = read.required("COGNITION_PUBLIC_URL");
+        let source =
+            read.parsed("COGNITION_SCOPE_SOURCE", "`authorizer` or `headers`", |word| match word {
+                "authorizer" => Some(ScopeSource::Authorizer),
+                "headers" => Some(ScopeSource::Headers),
+                _ => None,
+            });
+        let keys = read.parsed(
+            "COGNITION_SCOPE_KEYS",
+            "a list of different names that match [a-z][a-z0-9_]{0,31}",
+            ScopeSettings::parse_keys,
+        );
+        let scope = ScopeSettings {
+            source: source.unwrap_or(ScopeSource::Authorizer),
+            keys: keys.unwrap_or_else(|| vec!["user".to_owned()]),
+            required: read.or("COGNITION_SCOPING_ENABLED", true),
+        };
+        let usual = Limits::default();
+        let limits = Limits {
+            max_parts: read.or("COGNITION_A2A_MAX_PARTS", usual.max_parts),
+            max_message_bytes: read.or("COGNITION_A2A_MAX_MESSAGE_BYTES", usual.max_message_bytes),
+            max_text_part_bytes: read
+                .or("COGNITION_A2A_MAX_TEXT_PART_BYTES", usual.max_text_part_bytes),
+            max_data_part_bytes: read
+                .or("COGNITION_A2A_MAX_DATA_PART_BYTES", usual.max_data_part_bytes),
+            max_raw_part_bytes: read
+                .or("COGNITION_A2A_MAX_RAW_PART_BYTES", usual.max_raw_part_bytes),
+        };
+        let idempotent =
+            read.parsed("COGNITION_A2A_IDEMPOTENCY", "`on` or `off`", |word| match word {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            });
+        let scope_key = read.required("COGNITION_S3_SCOPE_HMAC_KEY");
+        let s3 = S3Settings::read(&mut read);
+        let sqs = SqsSettings::read(&mut read, &[messages::Queue::Runs]);
+        read.finish(|| {
+            Some(Self {
+                database_url: database_url?,
+                agents: PathBuf::from(agents),
+                address: Address::Public(public_url?.trim_end_matches('/').to_owned()),
+                scope,
+                limits,
+                idempotent: idempotent.unwrap_or(true),
+                scope_key: scope_key?,
+                s3: s3?,
+                sqs: sqs?,
+            })
+        })
+    }
+}

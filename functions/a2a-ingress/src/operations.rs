@@ -1,0 +1,259 @@
+//! The operations of A2A on the durable record.
+//!
+//! **Nothing is executed here.** A message is admitted in one transaction; what follows is read from
+//! the event log, whoever writes it.
+
+use std::sync::Arc;
+
+use a2a::project::Identity;
+use a2a::types::{
+    CancelTaskRequest, GetTaskRequest, Message, SendMessageRequest, SendResult, StreamResponse,
+    SubscribeToTaskRequest, Task,
+};
+use a2a::{A2aError, Cause, EventStream, Operations, StreamEvent, inbound};
+use async_trait::async_trait;
+use cloud::queues::Queues;
+use domain::{EventBody, Ids, TaskId};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use store::admission::{Admission, Admitted, admit};
+use store::conversation::Envelope;
+use store::tasks::{self, Canceled, TaskView, Want};
+
+use crate::caller::Caller;
+use crate::tail::Tail;
+use crate::view::Viewer;
+
+/// What the ingress needs to admit and to read.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    pub viewer: Viewer,
+    pub queues: Arc<dyn Queues>,
+    pub ids: Arc<Ids>,
+    pub limits: inbound::Limits,
+    /// Whether a messageId that comes again means the same request.
+    pub idempotent: bool,
+}
+
+/// A task to answer with, and where its log stood when the request was taken.
+struct Taken {
+    task: TaskId,
+    /// Just before the first event of the request's own run; `None` for a request that was taken
+    /// before.
+    after: Option<i64>,
+}
+
+impl Desk {
+    async fn admit(&self, caller: &Caller, message: &Message) -> Result<Taken, A2aError> {
+        let definition = &caller.agent.definition;
+        let admitted = inbound::admit(message, &self.limits, &definition.a2a)?;
+        let task = match &message.task_id {
+            Some(id) => Some(id.parse().map_err(|_| A2aError::task_not_found())?),
+            None => None,
+        };
+        let request = Admission {
+            scope: &caller.scope,
+            agent: &definition.name,
+            message_id: &message.message_id,
+            context_id: message.context_id.as_deref(),
+            task,
+            envelope: Envelope {
+                v: Envelope::VERSION,
+                metadata: message.metadata.as_ref().map(|json| json.as_str().to_owned()),
+                extensions: message.extensions.clone(),
+                reference_task_ids: message.reference_task_ids.clone(),
+            },
+            parts: &admitted.parts(),
+            fingerprint: &admitted.fingerprint(),
+            idempotent: self.idempotent,
+            manifest: &caller.agent.manifest,
+            manifest_digest: &caller.agent.manifest_digest,
+            timeout: std::time::Duration::from_secs(definition.limits.timeout_seconds.into()),
+        };
+        let pool = &self.viewer.pool;
+        match admit(pool, &self.ids, &request).await.map_err(|error| caller.failed(&error))? {
+            Admitted::New(taken) => {
+                dispatch::send(pool, &*self.queues, taken.outgoing).await;
+                Ok(Taken { task: taken.task, after: Some(taken.after) })
+            }
+            Admitted::Existing(task) => Ok(Taken { task, after: None }),
+            Admitted::MessageIdReused => {
+                Err(A2aError::invalid("message.messageId", "was used for another message"))
+            }
+            Admitted::Busy => Err(A2aError::invalid(
+                "message.contextId",
+                "the context is busy with an earlier message",
+            )),
+            Admitted::UnknownTask => Err(A2aError::task_not_found()),
+            Admitted::ContextMismatch => {
+                Err(A2aError::invalid("message.contextId", "is not the context of the task"))
+            }
+            Admitted::Ended(_) => {
+                Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"))
+            }
+        }
+    }
+
+    async fn view(
+        &self,
+        caller: &Caller,
+        task: TaskId,
+        history: Option<u32>,
+    ) -> Result<TaskView, A2aError> {
+        let want = Want { history, artifacts: true };
+        let name = &caller.agent.definition.name;
+        tasks::view(&self.viewer.pool, &caller.digest, name, task, want)
+            .await
+            .map_err(|error| caller.failed(&error))?
+            .ok_or_else(A2aError::task_not_found)
+    }
+
+    async fn show(&self, caller: &Caller, view: TaskView) -> Result<Task, A2aError> {
+        self.viewer.task(caller, view).await.map_err(|error| caller.failed(&error))
+    }
+
+    /// Waits until the task has ended or wants something of its client, or until there is no time
+    /// left to wait.
+    async fn settled(&self, caller: &Caller, taken: &Taken) -> Result<(), A2aError> {
+        let after = match taken.after {
+            Some(after) => after,
+            None => {
+                let view = self.view(caller, taken.task, Some(0)).await?;
+                if view.task.state.is_terminal() || view.task.state.is_interrupted() {
+                    return Ok(());
+                }
+                view.position
+            }
+        };
+        let mut tail = self.tail(caller, taken.task, after);
+        while let Some(event) = tail.next().await.map_err(|error| caller.failed(&error))? {
+            if matches!(event.body, EventBody::Status { state, .. } if state.is_interrupted()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn tail(&self, caller: &Caller, task: TaskId, after: i64) -> Tail {
+        Tail::new(self.viewer.pool.clone(), caller.digest.clone(), task, after, caller.until)
+    }
+
+    /// The task as it is now, then what happens to it; with `last_event`, only what came after that.
+    async fn follow(
+        &self,
+        caller: &Caller,
+        view: TaskView,
+        last_event: Option<i64>,
+    ) -> Result<EventStream, A2aError> {
+        let identity = Identity { task: view.task.id, context_id: view.task.context_id.clone() };
+        let position = view.position;
+        let ended = view.task.state.is_terminal();
+        let first = match last_event {
+            Some(_) => None,
+            None => {
+                let task = self.show(caller, view).await?;
+                Some(Ok(StreamEvent { id: Some(position), response: StreamResponse::Task(task) }))
+            }
+        };
+        if ended && last_event.is_none() {
+            return Ok(stream::iter(first).boxed());
+        }
+        let tail = self.tail(caller, identity.task, last_event.unwrap_or(position));
+        let state = (tail, self.viewer.clone(), caller.clone(), identity);
+        let rest = stream::unfold(Some(state), async |state| {
+            let (mut tail, viewer, caller, identity) = state?;
+            loop {
+                let event = match tail.next().await {
+                    Ok(Some(event)) => event,
+                    Ok(None) => return None,
+                    Err(error) => return Some((Err(caller.failed(&error)), None)),
+                };
+                match viewer.event(&caller, &identity, &event).await {
+                    Ok(Some(response)) => {
+                        let event = StreamEvent { id: Some(event.sequence), response };
+                        return Some((Ok(event), Some((tail, viewer, caller, identity))));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Some((Err(caller.failed(&error)), None)),
+                }
+            }
+        });
+        Ok(stream::iter(first).chain(rest).boxed())
+    }
+}
+
+fn task_id(text: &str) -> Result<TaskId, A2aError> {
+    text.parse().map_err(|_| A2aError::task_not_found())
+}
+
+#[async_trait]
+impl Operations for Desk {
+    type Context = Caller;
+
+    async fn send_message(
+        &self,
+        caller: &Caller,
+        request: SendMessageRequest,
+    ) -> Result<SendResult, A2aError> {
+        let taken = self.admit(caller, &request.message).await?;
+        if !request.configuration.return_immediately {
+            self.settled(caller, &taken).await?;
+        }
+        let history = request.configuration.history_length;
+        let view = self.view(caller, taken.task, history).await?;
+        self.show(caller, view).await.map(SendResult::Task)
+    }
+
+    async fn send_streaming_message(
+        &self,
+        caller: &Caller,
+        request: SendMessageRequest,
+        last_event: Option<i64>,
+    ) -> Result<EventStream, A2aError> {
+        let taken = self.admit(caller, &request.message).await?;
+        let history = request.configuration.history_length;
+        let view = self.view(caller, taken.task, history).await?;
+        // Only a request that was taken before can have been seen in part.
+        let last_event = last_event.filter(|_| taken.after.is_none());
+        self.follow(caller, view, last_event).await
+    }
+
+    async fn get_task(&self, caller: &Caller, request: GetTaskRequest) -> Result<Task, A2aError> {
+        let view = self.view(caller, task_id(&request.id)?, request.history_length).await?;
+        self.show(caller, view).await
+    }
+
+    async fn cancel_task(
+        &self,
+        caller: &Caller,
+        request: CancelTaskRequest,
+    ) -> Result<Task, A2aError> {
+        let task = task_id(&request.id)?;
+        let name = &caller.agent.definition.name;
+        let canceled = tasks::cancel(&self.viewer.pool, &caller.digest, name, task)
+            .await
+            .map_err(|error| caller.failed(&error))?;
+        match canceled {
+            Canceled::Yes => {
+                let view = self.view(caller, task, None).await?;
+                self.show(caller, view).await
+            }
+            Canceled::No(_) => Err(A2aError::new(Cause::TaskNotCancelable)),
+            Canceled::Unknown => Err(A2aError::task_not_found()),
+        }
+    }
+
+    async fn subscribe_to_task(
+        &self,
+        caller: &Caller,
+        request: SubscribeToTaskRequest,
+        last_event: Option<i64>,
+    ) -> Result<EventStream, A2aError> {
+        let view = self.view(caller, task_id(&request.id)?, None).await?;
+        let unread = last_event.is_some_and(|last| last < view.position);
+        if view.task.state.is_terminal() && !unread {
+            return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
+        }
+        self.follow(caller, view, last_event).await
+    }
+}

@@ -6,7 +6,7 @@
 use domain::{Event, EventBody, RunId, ScopeDigest, SessionId, TaskId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Pool, Row, Tx};
+use crate::{Error, Lease, Pool, Row, Tx};
 
 /// The version of the stored payload.
 pub const VERSION: u32 = 1;
@@ -123,6 +123,35 @@ pub async fn after(
         )
         .await?;
     rows.iter().map(read).collect()
+}
+
+/// Whether clients were shown text of this model step of the run: an attempt that was not committed
+/// may have put out some.
+pub async fn shown_in_step(pool: &Pool, lease: &Lease, step: i32) -> Result<bool, Error> {
+    let row = pool
+        .query_opt(
+            "-- store::events::shown_in_step
+             select sequence from events
+              where run_id = $1 and step = $2 and scope_digest = $3 and kind = 'artifact' limit 1",
+            &[lease.run.into(), step.into(), lease.scope.as_str().into()],
+        )
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Whether clients were shown any text of the task's answer. Published files, which no step places,
+/// do not count.
+pub async fn answer_shown(pool: &Pool, lease: &Lease) -> Result<bool, Error> {
+    let row = pool
+        .query_opt(
+            "-- store::events::answer_shown
+             select sequence from events
+              where task_id = $1 and scope_digest = $2 and kind = 'artifact' and step is not null
+              limit 1",
+            &[lease.task.into(), lease.scope.as_str().into()],
+        )
+        .await?;
+    Ok(row.is_some())
 }
 
 pub(crate) fn read(row: &Row) -> Result<Event, Error> {

@@ -22,7 +22,7 @@ use crate::outbox::{self, Outgoing};
 use crate::{Error, Pool, Row, calls};
 
 pub use deciding::{Decision, Loaded, Requested, Verified, activate, fail, load};
-pub use reading::{Outcome, Published, Summary, find, outcome};
+pub use reading::{Outcome, Published, Summary, find, of_call, outcome};
 
 /// What the model asked to publish, and from where.
 #[derive(Debug, Clone, PartialEq, Eq)]

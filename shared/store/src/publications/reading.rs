@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use domain::{ArtifactId, PublicationFailure, PublicationId, ScopeDigest};
+use domain::{ArtifactId, CallId, PublicationFailure, PublicationId, ScopeDigest};
 
 use super::{Delivery, State, read_delivery, read_state};
-use crate::{Error, Pool, Row, Value};
+use crate::{Error, Lease, Pool, Row, Value};
 
 /// Where a publication stands, for the run that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,25 @@ pub async fn outcome(
             Outcome::Failed(code)
         }
     })
+}
+
+/// The publication that a call of the run has asked for already, with its outcome.
+pub async fn of_call(
+    pool: &Pool,
+    lease: &Lease,
+    call: &CallId,
+) -> Result<Option<(PublicationId, Outcome)>, Error> {
+    let row = pool
+        .query_opt(
+            "-- store::publications::of_call
+             select publication_id from publications
+              where run_id = $1 and call_id = $2 and scope_digest = $3",
+            &[lease.run.into(), call.0.as_str().into(), lease.scope.as_str().into()],
+        )
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let publication = row.get("publication_id")?;
+    Ok(Some((publication, outcome(pool, &lease.scope, publication).await?)))
 }
 
 /// An active publication as its readers need it. Nothing in it is signed.

@@ -1,7 +1,7 @@
 //! The log has no gap and no repetition, whoever appends.
 
 use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, EventBody};
-use store::events::{Place, after};
+use store::events::{Place, after, answer_shown, shown_in_step};
 use store::runs::{Output, PlacedEvent, append, look};
 use testkit::on_both;
 
@@ -68,6 +68,22 @@ async fn a_reader_goes_on_where_it_was_and_a_foreign_one_sees_nothing() {
         assert_eq!(rest.len(), 1);
         let foreign = after(&pool, &scope("b").digest(), taken.task, 0, 9).await.unwrap();
         assert_eq!(foreign, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_is_known_what_of_an_answer_clients_were_shown() {
+    on_both(async |pool| {
+        let (_, lease) = working(&pool, "a").await;
+        assert!(!answer_shown(&pool, &lease).await.unwrap());
+        append(&pool, &lease, &[chunk(2, 0, "x")], Output::default()).await.unwrap();
+        assert!(answer_shown(&pool, &lease).await.unwrap());
+        assert!(shown_in_step(&pool, &lease, 2).await.unwrap());
+        assert!(!shown_in_step(&pool, &lease, 1).await.unwrap());
+        let (_, other) = working(&pool, "b").await;
+        assert!(!answer_shown(&pool, &other).await.unwrap());
+        assert!(!shown_in_step(&pool, &other, 2).await.unwrap());
     })
     .await;
 }

@@ -166,9 +166,14 @@ async fn a_publication_is_asked_for_once_per_call() {
             instance: ids.instance(),
             generation: 1,
         };
+        assert_eq!(publications::of_call(&pool, &lease, &id).await.unwrap(), None);
         let (first, _) = publications::request(&pool, &ids, &lease, &request).await.unwrap();
         let (second, _) = publications::request(&pool, &ids, &lease, &request).await.unwrap();
         assert_eq!(first, second);
+        let known = publications::of_call(&pool, &lease, &id).await.unwrap();
+        assert_eq!(known, Some((first, publications::Outcome::Requested)));
+        let (_, other) = working(&pool, "b").await;
+        assert_eq!(publications::of_call(&pool, &other, &id).await.unwrap(), None);
     })
     .await;
 }

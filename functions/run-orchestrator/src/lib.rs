@@ -1,1 +1,82 @@
-//! See README.md.
+//! The loop: takes a run from its queue and drives it, one committed step after the other.
+//!
+//! **A run is driven by one worker at a time, and everything that a worker writes carries its
+//! fence**: a worker that was overtaken changes nothing. **Nothing is kept between two steps but
+//! what the database holds**, so that any worker goes on where another one stopped.
+//!
+//! - [`Orchestrator::handle`] is the handler: claim, drive, acknowledge.
+//! - [`Orchestrator::drive`] is the loop as a library, for every driver alike.
+
+pub mod answer;
+pub mod config;
+mod drive;
+mod ending;
+mod heartbeat;
+mod leave;
+mod log;
+mod model_step;
+mod sandbox;
+pub mod settings;
+mod tools;
+mod tools_step;
+mod worker;
+
+use std::sync::Arc;
+
+use agent::tools::BuiltIn;
+use cloud::queues::Queues;
+use domain::{Clock, Ids};
+use lambda_kit::deadline::Budget;
+use lambda_kit::env::Secret;
+use lambda_kit::sqs::Failure;
+use messages::runs::RunReady;
+use model::Providers;
+use sandbox_protocol::client::Transport;
+use store::Pool;
+use store::runs::{self, Claim};
+
+pub use drive::Outcome;
+pub use settings::{Settings, Times};
+
+/// What the orchestrator works with.
+#[derive(Debug)]
+pub struct Orchestrator {
+    pub pool: Pool,
+    pub queues: Arc<dyn Queues>,
+    pub models: Providers,
+    /// Connections to sandboxes.
+    pub transport: Transport,
+    /// From which every sandbox's bearer is derived.
+    pub runtime_key: Secret,
+    pub ids: Ids,
+    pub clock: Arc<dyn Clock>,
+    /// Names this process in the rows of the runs that it holds.
+    pub owner: String,
+    pub settings: Settings,
+}
+
+impl Orchestrator {
+    /// Takes the run that the message is about and drives it as far as it goes within `budget`.
+    ///
+    /// Safe to repeat, late and out of order: a run that another worker holds, that has ended or
+    /// that this scope does not have is acknowledged without effect.
+    pub async fn handle(&self, message: RunReady, budget: Budget) -> Result<(), Failure> {
+        let claim = runs::claim(&self.pool, &message.scope, message.run, &self.owner).await;
+        let claimed = match claim.map_err(Failure::retry)? {
+            Claim::Yes(claimed) => *claimed,
+            Claim::Busy | Claim::Over | Claim::Unknown => return Ok(()),
+        };
+        let outcome = self.drive(claimed, budget).await.map_err(Failure::retry)?;
+        tracing::info!(run.id = %message.run, ?outcome, "{} {outcome:?}", message.run);
+        Ok(())
+    }
+
+    /// The tools that models are not told of here.
+    fn hidden_tools(&self) -> Vec<String> {
+        if self.settings.publication {
+            Vec::new()
+        } else {
+            vec![BuiltIn::PublishArtifact.name().to_owned()]
+        }
+    }
+}

@@ -27,6 +27,14 @@ impl Usage {
         Self { input, output, total, cache_read: 0, cache_write: 0, reasoning: 0 }
     }
 
+    /// With the total filled in where the provider left it out.
+    #[must_use]
+    pub const fn with_total(self) -> Self {
+        let total =
+            if self.total == 0 { self.input.saturating_add(self.output) } else { self.total };
+        Self { total, ..self }
+    }
+
     const fn plus(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),

@@ -6,21 +6,23 @@
 //! Here live the two providers that need no network: [`demo`] and [`scripted`].
 
 mod assembler;
-// pub mod demo;
+pub mod demo;
 mod error;
 mod event;
+
+mod paced;
 mod providers;
 mod recorder;
-// pub mod scripted;
+pub mod scripted;
 
 pub use agent::retry::ErrorClass;
 pub use assembler::{Assembler, collect};
-// pub use demo::DemoModel;
+pub use demo::DemoModel;
 pub use error::ModelError;
 pub use event::ModelEvent;
 pub use providers::{ModelProfile, ModelProvider, ModelStream, Providers, UnknownProvider};
 pub use recorder::Recorder;
-// pub use scripted::ScriptedModel;
+pub use scripted::ScriptedModel;
 
 use std::time::Duration;
 

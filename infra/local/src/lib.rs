@@ -1,1 +1,4 @@
 //! See README.md.
+
+pub mod queues;
+pub mod s3;

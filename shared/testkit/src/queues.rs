@@ -129,7 +129,7 @@ mod tests {
         let queues = MemoryQueues::new();
         send(&queues, "a").await.unwrap();
         let sent = Sent { queue: Queue::Runs, body: "a".to_owned(), delay: MAX_DELAY };
-        assert_eq!(queues.sent(), [sent.clone()]);
+        assert_eq!(queues.sent(), std::slice::from_ref(&sent));
         assert_eq!(queues.take(), [sent]);
         assert_eq!(queues.sent(), []);
     }

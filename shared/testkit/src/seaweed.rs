@@ -21,7 +21,7 @@ cat >/dev/null
 kill -9 $server; wait $server
 rm -rf "$folder""#;
 
-/// A SeaweedFS server with an empty folder. It ends with this value.
+/// A `SeaweedFS` server with an empty folder. It ends with this value.
 #[derive(Debug)]
 pub struct Seaweed {
     keeper: Child,

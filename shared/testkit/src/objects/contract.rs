@@ -108,7 +108,8 @@ async fn a_missing_object_is_an_answer(objects: &dyn Objects) {
 }
 
 async fn keys_are_listed_in_order_and_by_prefix(objects: &dyn Objects) {
-    let mut names: Vec<String> = ["b", "a b+ü&<'", "c", "a", "a/1", "a-"].map(str::to_owned).into();
+    // No key is another one's folder: servers that keep folders list such keys in another order.
+    let mut names: Vec<String> = ["b", "a b+ü&<'", "c", "a", "d/1", "a-"].map(str::to_owned).into();
     for name in &names {
         assert_eq!(new(objects, &format!("list/{name}"), "x").await, Ok(Put::Stored), "{name}");
     }
@@ -116,8 +117,8 @@ async fn keys_are_listed_in_order_and_by_prefix(objects: &dyn Objects) {
     let keys: Vec<String> = names.iter().map(|name| format!("list/{name}")).collect();
     assert_eq!(objects.list("list/", None).await.as_ref(), Ok(&keys));
     assert_eq!(objects.list("list/", Some(&keys[2])).await.as_deref(), Ok(&keys[3..]));
-    assert_eq!(objects.list("list/c", None).await.as_deref(), Ok(&keys[5..]));
-    assert_eq!(objects.list("list/d", None).await, Ok(Vec::new()));
+    assert_eq!(objects.list("list/d", None).await.as_deref(), Ok(&keys[5..]));
+    assert_eq!(objects.list("list/e", None).await, Ok(Vec::new()));
     assert_eq!(objects.list("list/", keys.last().map(String::as_str)).await, Ok(Vec::new()));
     assert_eq!(objects.get(&keys[1], 9).await, Ok(Some(Bytes::from_static(b"x"))));
 }

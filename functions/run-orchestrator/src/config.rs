@@ -1,11 +1,14 @@
 //! The settings.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloud::sqs::SqsSettings;
 use lambda_kit::env::{Env, Invalid, Secret};
 use messages::Queue;
+use model::scripted::LoadError;
+use model::{DemoModel, ModelProvider, Providers, ScriptedModel};
 
 use crate::Settings;
 
@@ -56,6 +59,23 @@ impl Provider {
             [Self::Demo, Self::Scripted].into_iter().find(|provider| provider.name() == name)
         };
         text.split(',').map(|name| known(name.trim())).collect()
+    }
+}
+
+impl Models {
+    /// Makes the providers. Scenarios are read here, so that one that cannot be used stops the
+    /// start.
+    pub fn providers(&self) -> Result<Providers, LoadError> {
+        let mut providers = Providers::new();
+        for provider in &self.enabled {
+            let model: Arc<dyn ModelProvider> = match (provider, &self.scenarios) {
+                (Provider::Demo, _) => Arc::new(DemoModel::new(self.demo_latency)),
+                (Provider::Scripted, Some(folder)) => Arc::new(ScriptedModel::load(folder)?),
+                (Provider::Scripted, None) => Arc::new(ScriptedModel::new()),
+            };
+            providers = providers.with(provider.name(), model);
+        }
+        Ok(providers)
     }
 }
 
@@ -130,6 +150,20 @@ mod tests {
         assert_eq!(read(&both).unwrap().models.enabled, [Provider::Demo, Provider::Scripted]);
         assert!(read(&[("COGNITION_MODEL_PROVIDERS", "bedrok")]).is_err());
         assert!(read(&[("COGNITION_MODEL_PROVIDERS", "scripted")]).is_err());
+    }
+
+    #[test]
+    fn an_enabled_provider_is_there_and_no_other() {
+        let models = read(&[]).unwrap().models;
+        let providers = models.providers().unwrap();
+        assert!(providers.find("demo").is_ok());
+        assert!(providers.find("scripted").is_err());
+        let nowhere = Models {
+            enabled: vec![Provider::Scripted],
+            scenarios: Some("/no/such/folder".into()),
+            ..models
+        };
+        assert!(nowhere.providers().is_err(), "a missing scenario stops the start");
     }
 
     #[test]

@@ -24,11 +24,13 @@ mod worker;
 use std::sync::Arc;
 
 use agent::tools::BuiltIn;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use cloud::queues::Queues;
 use domain::{Clock, Ids};
 use lambda_kit::deadline::Budget;
 use lambda_kit::env::Secret;
-use lambda_kit::sqs::Failure;
+use lambda_kit::sqs::{self, Failure};
+use messages::Message as _;
 use messages::runs::RunReady;
 use model::Providers;
 use sandbox_protocol::client::Transport;
@@ -56,11 +58,22 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
+    /// Handles the messages of one event within `budget`. The event source mapping must have
+    /// `ReportBatchItemFailures` set.
+    pub async fn handle(&self, event: SqsEvent, budget: Budget) -> SqsBatchResponse {
+        sqs::for_each(event, RunReady::parse, |message| self.take(message, budget)).await
+    }
+
+    /// Handles one message.
+    pub async fn handle_message(&self, body: &str, budget: Budget) -> Result<(), Failure> {
+        self.take(RunReady::parse(body).map_err(Failure::reject)?, budget).await
+    }
+
     /// Takes the run that the message is about and drives it as far as it goes within `budget`.
     ///
     /// Safe to repeat, late and out of order: a run that another worker holds, that has ended or
     /// that this scope does not have is acknowledged without effect.
-    pub async fn handle(&self, message: RunReady, budget: Budget) -> Result<(), Failure> {
+    async fn take(&self, message: RunReady, budget: Budget) -> Result<(), Failure> {
         let claim = runs::claim(&self.pool, &message.scope, message.run, &self.owner).await;
         let claimed = match claim.map_err(Failure::retry)? {
             Claim::Yes(claimed) => *claimed,

@@ -12,6 +12,7 @@ use domain::{
 use lambda_kit::deadline::Budget;
 use lambda_kit::env::Secret;
 use lambda_kit::sqs::Failure;
+use messages::Message as _;
 use messages::runs::{Reason, RunReady};
 use model::scripted::Scenario;
 use model::{Providers, Recorder, ScriptedModel};
@@ -173,7 +174,7 @@ impl World {
 
     /// Delivers the run's message to a new process that has all the time of an invocation.
     pub(crate) async fn deliver(&self) -> Result<(), Failure> {
-        self.worker().handle(self.message(), Budget::of(INVOCATION)).await
+        self.worker().handle_message(&self.message().body(), Budget::of(INVOCATION)).await
     }
 
     pub(crate) async fn claim(&self) -> Claimed {

@@ -29,7 +29,8 @@ use serde::Serialize;
 use crate::error::{A2aError, Cause};
 use crate::operations::{EventStream, Operation, Operations};
 use crate::types::{
-    CancelTaskRequest, GetTaskRequest, SendMessageRequest, SendResult, SubscribeToTaskRequest, Task,
+    CancelTaskRequest, GetTaskRequest, Place, SendMessageRequest, SendResult,
+    SubscribeToTaskRequest, Task,
 };
 use framing::Framing;
 
@@ -92,11 +93,7 @@ enum Call {
 
 impl Call {
     /// Reads the parameters of `operation`, to which a path may add.
-    fn read(
-        operation: Operation,
-        text: &str,
-        place: crate::types::Place,
-    ) -> Result<Self, A2aError> {
+    fn read(operation: Operation, text: &str, place: Place) -> Result<Self, A2aError> {
         match operation {
             Operation::SendMessage => SendMessageRequest::read(text, place).map(Self::SendMessage),
             Operation::SendStreamingMessage => {

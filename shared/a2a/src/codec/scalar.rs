@@ -77,17 +77,21 @@ impl Wire for i32 {
     }
 }
 
-/// A [`TaskState`] as the protocol spells and numbers it.
+/// The states with their numbers in `a2a.proto`.
 const TASK_STATES: [(TaskState, &str, u64); 8] = [
-    (TaskState::Submitted, "TASK_STATE_SUBMITTED", 1),
-    (TaskState::Working, "TASK_STATE_WORKING", 2),
-    (TaskState::Completed, "TASK_STATE_COMPLETED", 3),
-    (TaskState::Failed, "TASK_STATE_FAILED", 4),
-    (TaskState::Canceled, "TASK_STATE_CANCELED", 5),
-    (TaskState::InputRequired, "TASK_STATE_INPUT_REQUIRED", 6),
-    (TaskState::Rejected, "TASK_STATE_REJECTED", 7),
-    (TaskState::AuthRequired, "TASK_STATE_AUTH_REQUIRED", 8),
+    numbered(TaskState::Submitted, 1),
+    numbered(TaskState::Working, 2),
+    numbered(TaskState::Completed, 3),
+    numbered(TaskState::Failed, 4),
+    numbered(TaskState::Canceled, 5),
+    numbered(TaskState::InputRequired, 6),
+    numbered(TaskState::Rejected, 7),
+    numbered(TaskState::AuthRequired, 8),
 ];
+
+const fn numbered(state: TaskState, number: u64) -> (TaskState, &'static str, u64) {
+    (state, task_state_name(state), number)
+}
 
 impl Wire for TaskState {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
@@ -100,7 +104,7 @@ impl Wire for TaskState {
 }
 
 /// The protocol's name of a state.
-pub(crate) fn task_state_name(state: TaskState) -> &'static str {
+const fn task_state_name(state: TaskState) -> &'static str {
     match state {
         TaskState::Submitted => "TASK_STATE_SUBMITTED",
         TaskState::Working => "TASK_STATE_WORKING",

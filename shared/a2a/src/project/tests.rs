@@ -178,6 +178,8 @@ fn updates_add_up_to_what_a_streams_reader_holds() {
         update("b", true, data("3")),
         update("c", false, text("gone")),
         update("c", false, PUBLISHED()),
+        update("d", false, text("old")),
+        update("d", false, text("new")),
     ];
     let merged: Artifacts = updates.iter().cloned().collect();
     let resolved = file(PublishedContent::SignedUrl("https://s3/x".to_owned()));

@@ -12,8 +12,8 @@ use crate::error::FieldViolation;
 
 /// One turn, of the client or of the agent.
 ///
-/// Reading does not ask for the required fields; [`Message::violations`] does, so that a client
-/// learns of all of them at once.
+/// Reading it alone does not ask for the required fields; reading a request does, and tells its
+/// client all that is missing at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
@@ -74,19 +74,26 @@ pub enum Role {
     Agent,
 }
 
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Unspecified => "ROLE_UNSPECIFIED",
+            Self::User => "ROLE_USER",
+            Self::Agent => "ROLE_AGENT",
+        }
+    }
+}
+
+/// The roles with their numbers in `a2a.proto`.
 const ROLES: [(Role, &str, u64); 3] = [
-    (Role::Unspecified, "ROLE_UNSPECIFIED", 0),
-    (Role::User, "ROLE_USER", 1),
-    (Role::Agent, "ROLE_AGENT", 2),
+    (Role::Unspecified, Role::Unspecified.name(), 0),
+    (Role::User, Role::User.name(), 1),
+    (Role::Agent, Role::Agent.name(), 2),
 ];
 
 impl Serialize for Role {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match self {
-            Self::Unspecified => "ROLE_UNSPECIFIED",
-            Self::User => "ROLE_USER",
-            Self::Agent => "ROLE_AGENT",
-        })
+        serializer.serialize_str(self.name())
     }
 }
 

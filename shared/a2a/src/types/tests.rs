@@ -1,3 +1,5 @@
+mod second_opinion;
+
 use proptest::prelude::*;
 
 use super::*;

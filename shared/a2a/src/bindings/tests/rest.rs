@@ -151,6 +151,13 @@ async fn query_parameters_are_read_strictly() {
     }
 }
 
+#[tokio::test]
+async fn a_plus_in_a_query_is_a_space() {
+    let agent = agent();
+    ask(&agent, request(Method::GET, "/tasks/x?tenant=acme+inc%2B", "")).await;
+    assert!(agent.asked.lock().unwrap()[0].contains(r#"tenant: Some("acme inc+")"#));
+}
+
 /// T1.
 #[tokio::test]
 async fn path_and_body_must_not_disagree() {

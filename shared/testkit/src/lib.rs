@@ -7,6 +7,7 @@ pub mod futures;
 pub mod objects;
 pub mod postgres;
 pub mod queues;
+pub mod sandboxd;
 pub mod seaweed;
 
 pub use clock::TestClock;
@@ -14,4 +15,5 @@ pub use databases::{Database, on_both, on_both_databases};
 pub use futures::{eventually, killed_after};
 pub use objects::{FailingObjects, MemoryObjects};
 pub use queues::MemoryQueues;
+pub use sandboxd::sandboxd;
 pub use seaweed::Seaweed;

@@ -1,6 +1,6 @@
 //! What the controller does first when a run wants a sandbox.
 
-use domain::{Ids, RunId, ScopeDigest, SessionId};
+use domain::{Ids, RunId, ScopeDigest, SessionId, limits};
 use messages::runs::Reason;
 
 use super::words::{InstanceState, WorkspaceKey};
@@ -260,7 +260,7 @@ async fn reserve(
         config_digest: wish.config_digest.to_owned(),
         runner: wish.runner.map(str::to_owned),
         endpoint: None,
-        lease_expired: true,
+        lease_expired: false,
     };
     tx.execute(
         "-- store::sandboxes::reserve
@@ -283,8 +283,13 @@ async fn reserve(
     .await?;
     tx.execute(
         "-- store::sandboxes::assign
-         update sandbox_leases set instance_id = $2 where workspace_key = $1",
-        &[instance.workspace.as_str().into(), instance.id.into()],
+         update sandbox_leases set instance_id = $2, lease_until = seconds_from_now($3)
+          where workspace_key = $1",
+        &[
+            instance.workspace.as_str().into(),
+            instance.id.into(),
+            limits::LEASE.as_secs_f64().into(),
+        ],
     )
     .await?;
     Ok(instance)

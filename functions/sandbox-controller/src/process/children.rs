@@ -1,0 +1,117 @@
+//! The servers that this process has started.
+//!
+//! **A server is in the table from the moment in which it exists**, so that a caller who is dropped
+//! at any await leaves none behind that nobody knows.
+
+use std::collections::{HashMap, HashSet};
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use domain::InstanceId;
+use sandbox_protocol::bootstrap::Announcement;
+
+use crate::backend::LaunchError;
+
+#[derive(Debug, Default)]
+pub(super) struct Children(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    started: HashMap<InstanceId, Server>,
+    /// Those that are never started again: their rows say, or will say, that they have ended.
+    condemned: HashSet<InstanceId>,
+}
+
+#[derive(Debug)]
+struct Server {
+    child: Child,
+    /// As it said before it ran the first command: later that file may hold anything.
+    announced: Option<Announcement>,
+}
+
+/// Whether a server was started by this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spawned {
+    New,
+    /// There is one, which may have ended.
+    Already,
+}
+
+impl Children {
+    /// Starts the instance's server, once.
+    pub(super) fn spawn(
+        &self,
+        instance: InstanceId,
+        command: impl FnOnce() -> Result<Command, LaunchError>,
+    ) -> Result<Spawned, LaunchError> {
+        let mut table = self.table();
+        if table.condemned.contains(&instance) {
+            return Err(LaunchError::Ended);
+        }
+        if table.started.contains_key(&instance) {
+            return Ok(Spawned::Already);
+        }
+        let child = command()?.spawn().map_err(LaunchError::Spawn)?;
+        table.started.insert(instance, Server { child, announced: None });
+        Ok(Spawned::New)
+    }
+
+    pub(super) fn is_running(&self, instance: InstanceId) -> bool {
+        self.table().started.get_mut(&instance).is_some_and(Server::is_running)
+    }
+
+    /// Where the instance's server listens, as far as that is known.
+    pub(super) fn announced(&self, instance: InstanceId) -> Option<Announcement> {
+        self.table().started.get(&instance)?.announced
+    }
+
+    pub(super) fn announce(&self, instance: InstanceId, announcement: Announcement) {
+        if let Some(server) = self.table().started.get_mut(&instance) {
+            server.announced.get_or_insert(announcement);
+        }
+    }
+
+    /// Sees to it that the instance is not started from now on.
+    pub(super) fn condemn(&self, instance: InstanceId) {
+        self.table().condemned.insert(instance);
+    }
+
+    pub(super) fn kill(&self, instance: InstanceId) {
+        if let Some(server) = self.table().started.get_mut(&instance) {
+            // Fails for one that has ended already, which is what we want.
+            let _ = server.child.kill();
+        }
+    }
+
+    /// Forgets a server that has ended.
+    pub(super) fn forget(&self, instance: InstanceId) {
+        self.table().started.remove(&instance);
+    }
+
+    pub(super) fn running(&self) -> Vec<(InstanceId, u32)> {
+        let mut table = self.table();
+        let all = table.started.iter_mut();
+        all.filter_map(|(id, server)| server.is_running().then_some((*id, server.child.id())))
+            .collect()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// What cannot be told is taken for running: nothing is launched beside it then.
+    fn is_running(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for server in self.table().started.values_mut() {
+            let _ = server.child.kill();
+            let _ = server.child.wait();
+        }
+    }
+}

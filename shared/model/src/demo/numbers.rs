@@ -336,13 +336,14 @@ mod tests {
             for ((units, scale), dress, after) in numbers {
                 let number = Number { units: units.into(), scale };
                 let plain = number.to_string();
-                text.push_str(&match dress {
+                let dressed = match dress {
                     0 => plain.clone(),
                     1 => grouped(&plain),
                     2 => format!("${plain}"),
                     3 => format!("{}€", grouped(&plain)),
                     _ => format!("({plain})"),
-                });
+                };
+                text.push_str(&dressed);
                 text.push_str([", ", " and ", "; ", "\nthen file7.csv ", ". ", " | "][after]);
                 expected.push(plain);
             }

@@ -120,7 +120,9 @@ fn read_json(value: &Value, found: &mut Found) {
         Value::Number(number) => {
             let written = number.to_string();
             let whole = written.strip_suffix(".0").unwrap_or(&written);
-            Number::plain(whole).into_iter().for_each(|number| found.add(number));
+            if let Some(number) = Number::plain(whole) {
+                found.add(number);
+            }
         }
         Value::String(text) => found.read(text),
         Value::Array(values) => values.iter().for_each(|value| read_json(value, found)),
@@ -221,7 +223,7 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
             let command = format!("{pour}{}END_OF_FILE", content());
             Stage::Next(("execute", json!({ "command": command })))
         } else {
-            self.given_up(&[written, poured].concat())
+            given_up(&[written, poured].concat())
         }
     }
 
@@ -240,7 +242,7 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
         if file_there && self.worth_a_try("execute", &tries) {
             Stage::Next(("execute", json!({"command": command, "timeout": 60})))
         } else {
-            self.given_up(&tries)
+            given_up(&tries)
         }
     }
 
@@ -257,7 +259,7 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
         } else if self.worth_a_try("publish_artifact", &tries) {
             Stage::Next(("publish_artifact", json!({"path": path, "media_type": media_type})))
         } else {
-            self.given_up(&tries)
+            given_up(&tries)
         }
     }
 
@@ -265,9 +267,9 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
     fn worth_a_try(&self, tool: &str, tries: &[&PastCall<'_>]) -> bool {
         (self.offered)(tool) && tries.len() < 2 && !tries.iter().any(|call| call.hopeless())
     }
+}
 
-    fn given_up<T>(&self, tries: &[&PastCall<'_>]) -> Stage<T> {
-        let none = || ToolCode::Unsupported.as_str().to_owned();
-        Stage::Failed(tries.last().map_or_else(none, |call| call.failure()))
-    }
+fn given_up<T>(tries: &[&PastCall<'_>]) -> Stage<T> {
+    let none = || ToolCode::Unsupported.as_str().to_owned();
+    Stage::Failed(tries.last().map_or_else(none, |call| call.failure()))
 }

@@ -170,7 +170,7 @@ fn observations(subject: Subject, figures: &Figures) -> String {
     if *count == 1 {
         return format!("- There is only one {}, so there is nothing to compare.", subject.one);
     }
-    if min == max {
+    if max - min <= 0.0 {
         lines.push(format!("- All {count} are equal."));
     } else {
         let spread = max - min;

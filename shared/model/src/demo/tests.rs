@@ -314,12 +314,13 @@ async fn a_call_takes_the_time_that_it_is_told_to_in_many_pieces() {
         CallContext { run: ids.run(), step: 1, attempt: 1, timeout: Duration::from_secs(9) };
     let start = tokio::time::Instant::now();
     let mut stream = model.stream(request, context).await.unwrap();
-    let mut times = vec![];
+    let (mut pieces, mut before) = (0, Duration::ZERO);
     while let Some(event) = stream.next().await {
         event.unwrap();
-        times.push(start.elapsed());
+        assert!(start.elapsed() <= before + Duration::from_millis(250));
+        before = start.elapsed();
+        pieces += 1;
     }
-    assert_eq!(times.last(), Some(&Duration::from_secs(2)));
-    assert!(times.len() > 10);
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] <= Duration::from_millis(250)));
+    assert_eq!(before, Duration::from_secs(2));
+    assert!(pieces > 10);
 }

@@ -1,5 +1,8 @@
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +13,8 @@ use tempfile::TempDir;
 use testkit::TestClock;
 use testkit::objects::contract::{new, options};
 
+use super::folder::Written;
+use super::record::{About, Record, Rule};
 use super::*;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -119,6 +124,59 @@ async fn a_refused_upload_and_a_deleted_object_leave_no_file() {
     assert_eq!((fixture.files("bodies").len(), fixture.files("objects").len()), (0, 0));
 }
 
+fn record(key: &str, body: String, stored_at: Timestamp) -> Record {
+    let (md5, sha256) = (String::new(), String::new());
+    Record { key: key.to_owned(), body, size: 1, md5, sha256, stored_at, about: About::default() }
+}
+
+#[test]
+fn of_sixteen_threads_that_write_first_one_does() {
+    let fixture = Fixture::new();
+    let folder = Folder::open(fixture.folder.path(), Arc::clone(&fixture.clock) as _).unwrap();
+    folder.make_bucket("files").unwrap();
+    for round in 0..50 {
+        let key = format!("race/{round}");
+        let start = Barrier::new(16);
+        let write = || {
+            let body = folder.body("files", b"1").unwrap();
+            start.wait();
+            folder.write("files", body, true, |body, at| record(&key, body, at)).unwrap()
+        };
+        let written: Vec<Written> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(write)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(written.iter().filter(|w| **w == Written::Done).count(), 1, "round {round}");
+    }
+    assert_eq!((fixture.files("bodies").len(), fixture.files("objects").len()), (50, 50));
+}
+
+#[test]
+fn a_reader_sees_whole_objects_while_they_are_replaced_and_deleted() {
+    let fixture = Fixture::new();
+    let folder = Folder::open(fixture.folder.path(), Arc::clone(&fixture.clock) as _).unwrap();
+    folder.make_bucket("files").unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..200 {
+                let body = folder.body("files", b"whole").unwrap();
+                folder.write("files", body, false, |body, at| record("a", body, at)).unwrap();
+                if round % 5 == 4 {
+                    folder.remove("files", "a", |_| true).unwrap();
+                }
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        while !done.load(Ordering::SeqCst) {
+            if let Some((_, bytes)) = folder.read("files", "a").unwrap() {
+                assert_eq!(bytes, b"whole");
+            }
+        }
+    });
+    assert_eq!((fixture.files("bodies").len(), fixture.files("objects").len()), (0, 0));
+}
+
 /// A request as it comes from the protocol layer, signed and parsed.
 fn request<T>(input: T) -> S3Request<T> {
     S3Request {
@@ -140,7 +198,7 @@ fn rule(
     days: i32,
     on: bool,
 ) -> dto::LifecycleRule {
-    convert::rule_out(record::Rule {
+    convert::rule_out(Rule {
         id: Some(format!("after-{days}")),
         enabled: on,
         prefix: prefix.map(str::to_owned),

@@ -21,6 +21,7 @@ pub mod publications;
 pub mod runs;
 pub mod sandboxes;
 pub mod steps;
+pub mod sweeps;
 pub mod tasks;
 pub mod timings;
 #[cfg(test)]

@@ -5,13 +5,24 @@
 //! line is `-- outside-transaction` runs outside of it and may be interrupted, so the file as a whole
 //! must be repeatable: `drop index concurrently if exists`, then `create index concurrently`.
 
+use std::time::Duration;
+
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
 
 use crate::driver::{Engine, Pool, Tx, dialect};
 use crate::error::Error;
 
 /// The first line of a file whose statements cannot run in a transaction.
 const OUTSIDE: &str = "-- outside-transaction";
+
+/// Keeps other migrating processes away; reading stays possible.
+const LOCK: &str = "lock table schema_migrations in share row exclusive mode nowait";
+
+/// How long to wait for another process that migrates.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// How often to look whether it is done.
+const LOOK: Duration = Duration::from_millis(50);
 
 include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
@@ -85,10 +96,23 @@ async fn prepare(pool: &Pool) -> Result<(), Error> {
 }
 
 /// A transaction that no other migrating process shares its time with.
+///
+/// Who has to wait does so outside of a transaction: on PostgreSQL even a waiting one can hold a
+/// snapshot, and concurrent index builds, which may be what is waited for, wait for every snapshot.
 async fn locked(pool: &Pool) -> Result<Tx, Error> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match try_locked(pool).await {
+            Err(Error::Busy(_)) if Instant::now() < end => sleep(LOOK).await,
+            other => return other,
+        }
+    }
+}
+
+async fn try_locked(pool: &Pool) -> Result<Tx, Error> {
     let mut tx = pool.begin().await?;
     if pool.engine() == Engine::Postgres {
-        tx.execute("lock table schema_migrations in share row exclusive mode", &[]).await?;
+        tx.execute(LOCK, &[]).await?;
     }
     Ok(tx)
 }
@@ -114,7 +138,9 @@ async fn apply_one(pool: &Pool, migration: &Migration) -> Result<bool, Error> {
     }
     let statements = dialect::statements(sql);
     if pool.engine() == Engine::Postgres && sql.starts_with(OUTSIDE) {
-        // Our transaction keeps the others away meanwhile.
+        // Our transaction keeps the others away meanwhile. Its last read holds a snapshot, for which
+        // concurrent index builds would wait, until another statement takes its place.
+        tx.execute(LOCK, &[]).await.map_err(database)?;
         let other = pool.another().await.map_err(database)?;
         for statement in statements {
             other.execute(&statement, &[]).await.map_err(database)?;

@@ -244,7 +244,6 @@ struct Target {
 enum Tls {
     Off,
     /// The server's certificate is verified against the file of roots, or the system's.
-    #[cfg_attr(not(feature = "postgres-tls"), expect(dead_code, reason = "used by TLS only"))]
     Verified {
         roots: Option<String>,
     },

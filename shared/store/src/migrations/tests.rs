@@ -1,1 +1,138 @@
+use testkit::Database;
 
+use super::{Applied, MIGRATIONS, Migration, Refused, apply, migrate};
+use crate::Pool;
+use crate::error::Error;
+use crate::testing::pool;
+
+const FIRST: Migration = Migration {
+    name: "1_first",
+    sql: "-- Things; and more.\ncreate table things (name text not null);\n\
+          insert into things values ('a;b');\n",
+};
+const SECOND: Migration =
+    Migration { name: "2_second", sql: "alter table things add column size_bytes bigint;" };
+const BROKEN: Migration = Migration {
+    name: "3_broken",
+    sql: "insert into things (name) values ('half'); insert into nowhere values (1);",
+};
+const OUTSIDE: Migration = Migration {
+    name: "4_outside",
+    sql: "-- outside-transaction\ndrop index concurrently if exists things_name;\n\
+          create index concurrently things_name on things (name);",
+};
+
+async fn on_empty(test: impl AsyncFn(&Database)) {
+    for database in [Database::empty_sqlite(), Database::empty_postgres().await] {
+        eprintln!("on {:?}", database.engine());
+        test(&database).await;
+    }
+}
+
+async fn names(pool: &Pool) -> Vec<String> {
+    let rows = pool.query("select name from things order by name", &[]).await.unwrap();
+    rows.iter().map(|row| row.get("name").unwrap()).collect()
+}
+
+fn refusal(error: &Error) -> Refused {
+    match error {
+        Error::Migration { source, .. } => *source.downcast_ref().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_empty_database_gets_every_migration_and_a_second_time_none() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        let all: Vec<_> = MIGRATIONS.iter().map(|migration| migration.name).collect();
+        assert!(!all.is_empty());
+        assert_eq!(migrate(&pool).await.unwrap(), Applied(all));
+        assert_eq!(migrate(&pool).await.unwrap(), Applied::default());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_database_with_rows_gets_only_what_is_missing() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        assert_eq!(apply(&pool, &[FIRST]).await.unwrap(), Applied(vec!["1_first"]));
+        assert_eq!(apply(&pool, &[FIRST, SECOND]).await.unwrap(), Applied(vec!["2_second"]));
+        assert_eq!(names(&pool).await, ["a;b"]);
+        // An older program does not mind a newer schema.
+        assert_eq!(apply(&pool, &[FIRST]).await.unwrap(), Applied::default());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_changed_text_is_refused() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        apply(&pool, &[FIRST]).await.unwrap();
+        let changed = Migration { sql: "create table things (name text)", ..FIRST };
+        let error = apply(&pool, &[changed, SECOND]).await.unwrap_err();
+        assert_eq!(refusal(&error), Refused::Changed);
+        assert_eq!(error.to_string(), "apply migration 1_first");
+        assert!(!error.is_retryable());
+        assert_eq!(apply(&pool, &[FIRST, SECOND]).await.unwrap(), Applied(vec!["2_second"]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_that_comes_before_what_was_applied_is_refused() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        apply(&pool, &[SECOND_ALONE]).await.unwrap();
+        let error = apply(&pool, &[FIRST, SECOND_ALONE]).await.unwrap_err();
+        assert_eq!(refusal(&error), Refused::OutOfOrder);
+    })
+    .await;
+}
+
+const SECOND_ALONE: Migration = Migration { name: "2_second", sql: "create table others (a text)" };
+
+#[tokio::test]
+async fn one_that_breaks_half_way_leaves_nothing_and_is_tried_again() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        let error = apply(&pool, &[FIRST, BROKEN]).await.unwrap_err();
+        assert_eq!(error.to_string(), "apply migration 3_broken");
+        assert_eq!(names(&pool).await, ["a;b"]);
+        let mended = Migration { sql: "insert into things (name) values ('whole')", ..BROKEN };
+        assert_eq!(apply(&pool, &[FIRST, mended]).await.unwrap(), Applied(vec!["3_broken"]));
+        assert_eq!(names(&pool).await, ["a;b", "whole"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_index_is_built_outside_a_transaction() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        apply(&pool, &[FIRST, OUTSIDE]).await.unwrap();
+        assert_eq!(apply(&pool, &[FIRST, OUTSIDE]).await.unwrap(), Applied::default());
+        pool.execute("drop index things_name", &[]).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_that_migrate_at_once_apply_each_migration_once() {
+    on_empty(async |database| {
+        let all = [FIRST, SECOND, OUTSIDE];
+        let url = database.url();
+        let one = async || {
+            let pool = Pool::connect(url, 1).await.unwrap();
+            apply(&pool, &all).await.unwrap().0
+        };
+        let (a, b, c, d) = tokio::join!(one(), one(), one(), one());
+        let mut applied = [a, b, c, d].concat();
+        applied.sort_unstable();
+        assert_eq!(applied, ["1_first", "2_second", "4_outside"]);
+        assert_eq!(names(&pool(database, 1).await).await, ["a;b"]);
+    })
+    .await;
+}

@@ -54,6 +54,8 @@ fn refusal(error: &DbError) -> Error {
         | SqlState::DISK_FULL
         | SqlState::OUT_OF_MEMORY
         | SqlState::READ_ONLY_SQL_TRANSACTION => Error::Unavailable(cause),
+        // A wrong number of parameters counts as a violation of the protocol.
+        SqlState::PROTOCOL_VIOLATION => Error::Database(cause),
         _ if code.code().starts_with("08") => Error::Unavailable(cause),
         _ => Error::Database(cause),
     }

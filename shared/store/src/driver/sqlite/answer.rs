@@ -1,58 +1,78 @@
 //! The way back from a thread to the task that asked.
 
+use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use tokio::sync::oneshot;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use super::gone;
 use crate::error::Error;
 
 /// Where a thread puts its answer. Dropped instead, the question fails.
-pub(super) struct Reply<T>(oneshot::Sender<Result<T, Error>>);
+pub(super) struct Reply<T>(Arc<Mutex<Slot<T>>>);
+
+/// An answer to come.
+///
+/// **It is pending exactly once and wakes its task exactly once, even when the answer is there
+/// before the first poll; when it is dropped, never**: a test that drops a future at each of its
+/// awaits meets the same awaits in every run.
+pub(super) struct Answer<T> {
+    slot: Arc<Mutex<Slot<T>>>,
+    was_pending: bool,
+}
+
+struct Slot<T> {
+    answer: Option<Result<T, Error>>,
+    waker: Option<Waker>,
+}
+
+pub(super) fn pair<T>() -> (Reply<T>, Answer<T>) {
+    let slot = Arc::new(Mutex::new(Slot { answer: None, waker: None }));
+    (Reply(Arc::clone(&slot)), Answer { slot, was_pending: false })
+}
+
+fn lock<T>(slot: &Mutex<Slot<T>>) -> MutexGuard<'_, Slot<T>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl<T> Reply<T> {
     /// Answers, if anyone still waits.
     pub(super) fn send(self, answer: Result<T, Error>) {
-        let _ = self.0.send(answer);
+        lock(&self.0).answer = Some(answer);
     }
 }
 
-/// An answer to come.
-///
-/// **It is pending exactly once, even when the answer is there before the first poll**: a test that
-/// drops a future at each of its awaits meets the same awaits in every run.
-pub(super) struct Answer<T> {
-    receiver: oneshot::Receiver<Result<T, Error>>,
-    was_pending: bool,
-    early: Option<Result<T, Error>>,
+impl<T> Drop for Reply<T> {
+    fn drop(&mut self) {
+        let mut slot = lock(&self.0);
+        slot.answer.get_or_insert_with(|| Err(gone()));
+        // Below the lock, so that no wake comes after the answer was taken or given up.
+        if let Some(waker) = slot.waker.take() {
+            waker.wake();
+        }
+    }
 }
 
-pub(super) fn pair<T>() -> (Reply<T>, Answer<T>) {
-    let (sender, receiver) = oneshot::channel();
-    (Reply(sender), Answer { receiver, was_pending: false, early: None })
-}
-
-impl<T: Unpin> Future for Answer<T> {
+impl<T> Future for Answer<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if let Some(answer) = this.early.take() {
-            return Poll::Ready(answer);
+        let first = !mem::replace(&mut self.was_pending, true);
+        let mut slot = lock(&self.slot);
+        if slot.answer.is_none() {
+            slot.waker = Some(cx.waker().clone());
+            return Poll::Pending;
         }
-        let first = !std::mem::replace(&mut this.was_pending, true);
-        match Pin::new(&mut this.receiver).poll(cx) {
-            Poll::Ready(answer) => {
-                let answer = answer.unwrap_or_else(|_| Err(gone()));
-                if !first {
-                    return Poll::Ready(answer);
-                }
-                this.early = Some(answer);
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Poll::Pending => Poll::Pending,
+        if first {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
+        slot.answer.take().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        lock(&self.slot).waker = None;
     }
 }

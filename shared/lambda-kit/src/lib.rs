@@ -4,8 +4,8 @@
 //! the local runner and in tests.
 //!
 //! - [`sqs::for_each`] handles the messages of one SQS event and says which have failed.
-//! - [`env`] reads settings, and names all that are wrong at once.
-//! - [`logging`] starts the log; [`chain`] prints an error with its causes.
+//! - [`mod@env`] reads settings, and names all that are wrong at once.
+//! - [`logging`] starts the log; [`chain()`] prints an error with its causes.
 //! - [`deadline::Budget`] is the time that an invocation has left.
 
 mod chain;

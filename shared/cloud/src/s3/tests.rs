@@ -142,6 +142,14 @@ async fn a_body_without_a_length_is_read_no_further_than_the_limit() {
 }
 
 #[tokio::test]
+async fn an_object_that_says_that_it_is_too_large_is_not_read() {
+    let huge = "HTTP/1.1 200 OK\r\ncontent-length: 9223372036854775807\r\n\r\n";
+    let endpoint = Endpoint::answering(&[huge]).await;
+    let answer = endpoint.objects().await.get("a/key", 10).await;
+    assert_eq!(answer, Err(Error::TooLarge { doing: Doing::Get }));
+}
+
+#[tokio::test]
 async fn an_endpoint_that_is_not_there_is_unavailable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

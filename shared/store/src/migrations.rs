@@ -75,11 +75,11 @@ async fn prepare(pool: &Pool) -> Result<(), Error> {
                      name text primary key,
                      checksum text not null,
                      applied_at timestamptz not null)";
-    match pool.execute(table, &[]).await {
-        // Another process made it between our look and our attempt.
-        Err(Error::UniqueViolation { .. }) => pool.execute(table, &[]).await?,
-        other => other?,
-    };
+    if let Err(error) = pool.execute(table, &[]).await {
+        // `if not exists` does not help when another process makes it at the same moment.
+        let there = pool.query("select name from schema_migrations", &[]).await;
+        there.map_err(|_| error)?;
+    }
     if pool.engine() == Engine::Postgres {
         let mut tx = locked(pool).await?;
         // Stable, not volatile, so that an index serves a comparison with it.

@@ -107,6 +107,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_a_piece_waits_from_its_own_arrival() {
+        let mut text = Coalescer::default();
+        text.push(&"a".repeat(4095), at(0));
+        assert_eq!(text.push("bcd", at(200)), [format!("{}b", "a".repeat(4095))]);
+        assert_eq!(text.due(), Some(at(450)));
+        assert_eq!(text.flush(), Some("cd".into()));
+    }
+
+    #[test]
     fn an_empty_piece_starts_no_timer() {
         let mut text = Coalescer::default();
         assert!(text.push("", at(0)).is_empty());

@@ -117,9 +117,11 @@ fn every_line_of_the_servers_is_marked_whatever_the_caller_sends() {
 
 #[test]
 fn a_deep_value_is_printed_without_running_out_of_stack() {
-    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
-    let text = printed(&[part(PartKind::Data, &deep)], MessageContext::default());
-    assert!(text.ends_with(&format!("\"value\": {deep}}}")), "{text}");
+    for depth in [100, 200_000] {
+        let deep = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let text = printed(&[part(PartKind::Data, &deep)], MessageContext::default());
+        assert!(text.ends_with(&format!("\"value\": {deep}}}")), "{depth}");
+    }
     let deeper = "[".repeat(1_000_000);
     let text = printed(&[part(PartKind::Data, &deeper)], MessageContext::default());
     assert!(text.ends_with(&format!("\"value\": \"{deeper}\"}}")));

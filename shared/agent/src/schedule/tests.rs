@@ -96,6 +96,13 @@ fn no_more_run_at_once_than_allowed() {
     assert_eq!(startable(&busy, 2), [1]);
 }
 
+#[test]
+fn a_call_waits_even_for_a_later_one_that_was_begun_before() {
+    let (first, second) = (write("a"), write("a"));
+    let taken_over = [(&first, CallState::Waiting), (&second, CallState::Running)];
+    assert_eq!(startable(&taken_over, 8), Vec::<usize>::new());
+}
+
 fn any_call() -> impl Strategy<Value = ToolRequest> {
     let path = prop_oneof![Just("a"), Just("a/b"), Just("a/c"), Just("d"), Just("ab")];
     (path, 0..6).prop_map(|(path, kind)| match kind {

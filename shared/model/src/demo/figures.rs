@@ -178,9 +178,19 @@ mod tests {
     fn another_result_is_noticed() {
         let ours = Figures::of(&numbers(&["10", "20", "30"])).unwrap();
         assert!(ours.agrees(&ours));
-        assert!(!ours.agrees(&Figures { sum: 60.1, ..ours.clone() }));
-        assert!(!ours.agrees(&Figures { count: 4, ..ours.clone() }));
-        assert!(!ours.agrees(&Figures { deviation: None, ..ours.clone() }));
+        let others = [
+            Figures { count: 4, ..ours.clone() },
+            Figures { sum: 60.1, ..ours.clone() },
+            Figures { mean: 20.1, ..ours.clone() },
+            Figures { median: 20.1, ..ours.clone() },
+            Figures { min: 10.1, ..ours.clone() },
+            Figures { max: 30.1, ..ours.clone() },
+            Figures { deviation: Some(10.1), ..ours.clone() },
+            Figures { deviation: None, ..ours.clone() },
+        ];
+        for other in others {
+            assert!(!ours.agrees(&other), "{other:?}");
+        }
     }
 
     #[test]

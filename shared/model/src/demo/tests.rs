@@ -21,6 +21,9 @@ struct Sandbox {
     folder: tempfile::TempDir,
     /// How often calls of a tool fail before they work.
     failures: BTreeMap<&'static str, u32>,
+    failure: ToolCode,
+    /// What every command exits with, having done nothing.
+    exit: Option<i32>,
     published: BTreeMap<String, String>,
     /// Spoils what the awk command prints.
     spoiled: bool,
@@ -31,6 +34,8 @@ impl Sandbox {
         Self {
             folder: tempfile::tempdir().unwrap(),
             failures: failures.iter().copied().collect(),
+            failure: ToolCode::ToolFailed,
+            exit: None,
             published: BTreeMap::new(),
             spoiled: false,
         }
@@ -41,12 +46,18 @@ impl Sandbox {
             && *left > 0
         {
             *left -= 1;
-            return ToolResult::error(ToolCode::ToolFailed, "The sandbox did not answer.");
+            return ToolResult::error(self.failure, "The sandbox did not answer.");
         }
         match request {
             ToolRequest::WriteFile(file) => {
                 fs::write(self.folder.path().join(file.path.relative()), &file.content).unwrap();
                 files::written(&file.path)
+            }
+            ToolRequest::Execute(_) if self.exit.is_some() => {
+                command::render(&command::CommandOutput {
+                    exit_code: self.exit,
+                    ..command::CommandOutput::default()
+                })
             }
             ToolRequest::Execute(Execute { command, .. }) => {
                 let mut shell = Command::new("sh");
@@ -244,6 +255,25 @@ async fn a_dead_sandbox_leaves_the_figures_and_an_honest_answer() {
     assert!(run.answer.contains("- sales.csv (TOOL_FAILED)"), "{}", run.answer);
     assert!(run.answer.contains("- report.md (TOOL_FAILED)"));
     assert!(run.steps.len() <= 3, "{:?}", run.steps);
+}
+
+#[tokio::test]
+async fn a_command_that_exits_with_an_error_has_not_written_the_file() {
+    let mut sandbox = Sandbox::new(&[("write_file", 99)]);
+    sandbox.exit = Some(1);
+    let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+    assert!(sandbox.published.is_empty());
+    assert!(run.answer.contains("- sales.csv (TOOL_FAILED)"), "{}", run.answer);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_to_be_had_is_asked_for_once() {
+    let mut sandbox = Sandbox::new(&[("execute", 99), ("publish_artifact", 99)]);
+    sandbox.failure = ToolCode::ToolBlocked;
+    let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+    let asked = |tool: &str| run.steps.iter().flatten().filter(|name| *name == tool).count();
+    assert_eq!((asked("execute"), asked("publish_artifact")), (1, 2));
+    assert!(run.answer.contains("- report.md (TOOL_BLOCKED)"));
 }
 
 #[tokio::test]

@@ -67,11 +67,12 @@ impl Worker<'_> {
     /// Ends when something says that the work must stop, and says what.
     pub(crate) async fn interrupted(&self) -> Interrupt {
         let mut interrupt = self.interrupt.clone();
-        let raised = interrupt.wait_for(Option::is_some).await;
-        match raised.as_deref() {
-            Ok(Some(why)) => *why,
+        // The guard is let go before the next await, so that the work can move between threads.
+        let raised = interrupt.wait_for(Option::is_some).await.ok().and_then(|raised| *raised);
+        match raised {
+            Some(why) => why,
             // The other end lives as long as the work does.
-            _ => std::future::pending().await,
+            None => std::future::pending().await,
         }
     }
 

@@ -464,3 +464,17 @@ pub async fn session_scope(
     domain::Scope::from_canonical(&text)
         .map_err(|source| Error::corrupt("sessions", "scope", source))
 }
+
+/// Ends every lease, and makes every live run due. Only for a process that is alone with its
+/// database, at its start: whoever held those leases is gone.
+pub async fn abandon_all(pool: &Pool) -> Result<u64, Error> {
+    pool.execute(
+        "-- store::runs::abandon_all
+         update runs set fence = fence + 1, lease_owner = null, lease_until = null,
+                         crash_count = crash_count + (case when lease_until is null then 0 else 1 end),
+                         wake_at = seconds_from_now(-3600)
+          where state in ('queued', 'active')",
+        &[],
+    )
+    .await
+}

@@ -1,0 +1,121 @@
+//! The HTTP front: what API Gateway does on AWS. It turns a request into the same event that a
+//! Lambda function gets, hands it to the same handler, and streams the answer back.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use a2a_ingress::{Ingress, ResponseBody};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use lambda_http::request::LambdaRequest;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The largest body that a Lambda function's event can carry, and so the largest one here.
+const MAX_BODY_BYTES: usize = 6 * 1024 * 1024;
+
+/// Serves until `stop` turns true, then lets the requests that are under way end.
+pub async fn serve(listener: TcpListener, ingress: Arc<Ingress>, mut stop: watch::Receiver<bool>) {
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let Ok((stream, peer)) = accepted else { continue };
+        // A small streamed chunk must not wait for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        let ingress = Arc::clone(&ingress);
+        let service = service_fn(move |request| {
+            let ingress = Arc::clone(&ingress);
+            async move { Ok::<_, Infallible>(answer(&ingress, peer, request).await) }
+        });
+        let server = auto::Builder::new(TokioExecutor::new());
+        let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection.into_owned());
+        // The front is a server, not a function: its connections are its own tasks. A connection
+        // that breaks is the client's affair.
+        tokio::spawn(async move { drop(connection.await) });
+    }
+    drop(listener);
+    let patience = std::time::Duration::from_secs(2);
+    let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+}
+
+async fn answer(
+    ingress: &Ingress,
+    peer: SocketAddr,
+    request: http::Request<Incoming>,
+) -> http::Response<ResponseBody> {
+    let (parts, body) = request.into_parts();
+    let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return plain(413, "request too long"),
+        Err(_) => return plain(400, "the request's body broke off"),
+    };
+    let event = event(&parts, &body, peer);
+    match serde_json::from_value::<LambdaRequest>(event) {
+        Ok(event) => ingress.handle(a2a_ingress::event::into_request(event)).await,
+        Err(_) => plain(400, "the request cannot be put into an event"),
+    }
+}
+
+fn plain(status: u16, message: &'static str) -> http::Response<ResponseBody> {
+    let body = json!({"message": message}).to_string();
+    let mut response = http::Response::new(ResponseBody::new(Full::from(body)));
+    *response.status_mut() =
+        http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}
+
+/// The event of a REST API with Lambda proxy integration.
+fn event(parts: &http::request::Parts, body: &Bytes, peer: SocketAddr) -> Value {
+    let mut single = Map::new();
+    let mut multi: Map<String, Value> = Map::new();
+    for (name, value) in &parts.headers {
+        // API Gateway passes headers on as text.
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        single.insert(name.as_str().to_owned(), Value::from(value.clone()));
+        push(&mut multi, name.as_str(), value);
+    }
+    let mut query = Map::new();
+    let mut multi_query = Map::new();
+    for (name, value) in url::form_urlencoded::parse(parts.uri.query().unwrap_or("").as_bytes()) {
+        query.insert(name.clone().into_owned(), Value::from(value.clone().into_owned()));
+        push(&mut multi_query, &name, value.into_owned());
+    }
+    let request_id = domain::Ids::random().uuid();
+    json!({
+        "resource": "/{proxy+}",
+        "path": parts.uri.path(),
+        "httpMethod": parts.method.as_str(),
+        "headers": single,
+        "multiValueHeaders": multi,
+        "queryStringParameters": query,
+        "multiValueQueryStringParameters": multi_query,
+        "requestContext": {
+            "requestId": request_id,
+            "httpMethod": parts.method.as_str(),
+            "path": parts.uri.path(),
+            "stage": "$default",
+            "identity": {"sourceIp": peer.ip().to_string()},
+        },
+        "body": BASE64_STANDARD.encode(body),
+        "isBase64Encoded": true,
+    })
+}
+
+fn push(multi: &mut Map<String, Value>, name: &str, value: String) {
+    let values = multi.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(values) = values {
+        values.push(Value::from(value));
+    }
+}

@@ -1,0 +1,137 @@
+//! What the local runner can be told.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use cloud::s3::S3Settings;
+use lambda_kit::env::{Env, Secret};
+
+/// How a system is set up. [`Options::default`] is what `serve` does without arguments.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where everything is kept: database, objects, workspaces, keys.
+    pub data: PathBuf,
+    /// `postgres://…`; without it, a SQLite file in `data`.
+    pub database_url: Option<String>,
+    /// The database is kept in memory, and gone with the process.
+    pub memory: bool,
+    /// Zero takes any that is free.
+    pub port: u16,
+    pub agents: PathBuf,
+    /// Scenarios for agents whose provider is `scripted`.
+    pub scenarios: Option<PathBuf>,
+    pub demo_latency: Duration,
+    /// Whether a messageId that comes again means the same request.
+    pub idempotent: bool,
+    /// Runs that are worked on at the same time.
+    pub runs: usize,
+    /// Model and tool steps after which a run goes back to the queue; 0 is without limit.
+    pub max_steps_per_invocation: u32,
+    pub sweep_every: Duration,
+    /// The sandbox server's binary; without it, the one beside this program.
+    pub sandboxd: Option<PathBuf>,
+    /// A bucket elsewhere (`COGNITION_S3_*`); without it, a folder in `data` behind an S3 endpoint.
+    pub s3: Option<S3Settings>,
+    /// The keys of sandboxes and of storage namespaces; without them, those that `data` keeps.
+    pub keys: Option<Keys>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from(".local"),
+            database_url: None,
+            memory: false,
+            port: 8700,
+            agents: PathBuf::from("infra/local/agents"),
+            scenarios: None,
+            demo_latency: Duration::ZERO,
+            idempotent: true,
+            runs: 8,
+            max_steps_per_invocation: 0,
+            sweep_every: Duration::from_secs(5),
+            sandboxd: None,
+            s3: None,
+            keys: None,
+        }
+    }
+}
+
+impl Options {
+    /// Takes what the environment says of buckets and keys, by the names that the functions use.
+    pub fn with_environment(mut self, env: &Env) -> anyhow::Result<Self> {
+        if env.value("COGNITION_S3_BUCKET").is_some() {
+            let mut read = env.reader();
+            let s3 = S3Settings::read(&mut read);
+            self.s3 = Some(read.finish(|| s3)?);
+        }
+        let runtime = env.value("COGNITION_SANDBOX_RUNTIME_KEY");
+        let scope = env.value("COGNITION_S3_SCOPE_HMAC_KEY");
+        if let Some((runtime, scope)) = runtime.zip(scope) {
+            self.keys = Some(Keys { runtime: Secret::new(runtime), scope: Secret::new(scope) });
+        }
+        if env.value("COGNITION_A2A_IDEMPOTENCY") == Some("off") {
+            self.idempotent = false;
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn database(&self) -> String {
+        match (&self.database_url, self.memory) {
+            (Some(url), _) => url.clone(),
+            (None, true) => "sqlite::memory:".to_owned(),
+            (None, false) => format!("sqlite:{}", self.data.join("cognition.db").display()),
+        }
+    }
+
+    pub(crate) fn sandboxd(&self) -> anyhow::Result<PathBuf> {
+        match &self.sandboxd {
+            Some(path) => Ok(path.clone()),
+            None => Ok(std::env::current_exe()
+                .context("find this program")?
+                .with_file_name("cog-sandboxd")),
+        }
+    }
+}
+
+/// The deployment's keys.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// From which the bearers of sandboxes are derived.
+    pub runtime: Secret,
+    /// From which storage namespaces are derived.
+    pub scope: Secret,
+}
+
+impl Keys {
+    /// The keys that `data` keeps; made at the first time, readable for nobody else.
+    pub(crate) fn kept(data: &Path) -> anyhow::Result<Self> {
+        Ok(Self { runtime: kept(data, "runtime.key")?, scope: kept(data, "scope.key")? })
+    }
+}
+
+fn kept(data: &Path, name: &str) -> anyhow::Result<Secret> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let path = data.join(name);
+    if !path.exists() {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).context("make a key")?;
+        // Complete before it has its name, so that no other process reads half a key; the name is
+        // given only once, so that two processes keep the same one.
+        let draft = data.join(format!("{name}.{}", std::process::id()));
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(hex::encode(bytes).as_bytes())?;
+        let named = std::fs::hard_link(&draft, &path);
+        std::fs::remove_file(&draft)?;
+        if let Err(error) = named
+            && error.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            return Err(error).context("keep a key");
+        }
+    }
+    Ok(Secret::new(std::fs::read_to_string(&path).context("read a key")?))
+}

@@ -1,0 +1,9 @@
+//! Sweeps on both engines. Rows are aged, nobody sleeps.
+
+mod failures;
+mod outbox;
+mod publications;
+mod runs;
+mod sandboxes;
+mod twins;
+mod world;

@@ -1,0 +1,11 @@
+//! What nobody is at, in any scope: found, and taken further row by row.
+//!
+//! **What a search finds is a hint; each row is looked at again under its own lock, in a transaction
+//! of its own, and passed over when somebody else holds it.** So everything here may be repeated, and
+//! done by two sweepers at the same moment.
+
+mod publications;
+mod runs;
+
+pub use publications::{Waiting, ask_again, waiting};
+pub use runs::{Crash, RunRef, after_crash, crashed, due, overdue, remind, time_out};

@@ -14,10 +14,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("messages", &["domain"]),
     ("a2a", &["domain"]),
     ("agent", &["domain"]),
-    ("cloud", &["domain", "messages"]),
+    ("cloud", &["domain", "lambda-kit", "messages"]),
     ("store", &["domain", "messages"]),
     ("model", &["agent", "domain"]),
-    ("dispatch", &["cloud", "messages", "store"]),
+    ("dispatch", &["cloud", "lambda-kit", "messages", "store"]),
     ("published", &["cloud", "domain", "store"]),
     ("sandbox-runtime", &["sandbox-protocol"]),
 ];

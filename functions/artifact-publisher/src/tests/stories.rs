@@ -1,9 +1,11 @@
 //! What a publication leaves behind when all goes well, and what is refused.
 
+use aws_lambda_events::event::sqs::SqsEvent;
 use bytes::Bytes;
 use cloud::objects::{Doing, Tag};
 use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, PublicationFailure as Code};
-use messages::Queue;
+use messages::publications::PublicationRequested;
+use messages::{Message as _, Queue};
 use published::{DESCRIPTOR_CONTENT_TYPE, Descriptor, Digest, Namespace};
 use sandbox_protocol::ErrorCode;
 use store::publications::{Delivery, Outcome};
@@ -11,6 +13,7 @@ use testkit::on_both;
 
 use super::sandbox::Answer;
 use super::scene::{SCOPE_KEY, Scene, acknowledged, event, scope};
+use crate::attempt;
 use crate::policy::Policy;
 
 #[tokio::test]
@@ -184,10 +187,7 @@ async fn scenario_37_a_message_with_another_scope_finds_no_publication() {
     on_both(async |pool| {
         let scene = Scene::new(&pool).await;
         let publication = scene.publish("a", "a").await;
-        let body = messages::Message::body(&messages::publications::PublicationRequested::new(
-            publication,
-            scope("eve").digest(),
-        ));
+        let body = PublicationRequested::new(publication, scope("eve").digest()).body();
         assert!(!acknowledged(&scene.publisher.handle(event(&body, 1)).await));
         assert_eq!(scene.outcome(publication).await, Outcome::Requested);
         assert!(scene.sandbox.asked().is_empty());
@@ -265,4 +265,17 @@ fn the_descriptor_prints_neither_key_nor_name() {
         kind: Delivery::Raw.into(),
     };
     assert!(!format!("{descriptor:?}").contains("canary"));
+}
+
+#[test]
+fn the_samples_are_messages_of_the_queue() {
+    for (sample, deliveries) in [
+        (include_str!("../../../../events/artifact-publisher/requested.json"), 1),
+        (include_str!("../../../../events/artifact-publisher/last-attempt.json"), 4),
+    ] {
+        let event: SqsEvent = serde_json::from_str(sample).unwrap();
+        let record = &event.records[0];
+        assert_eq!(attempt(record), deliveries);
+        PublicationRequested::parse(record.body.as_deref().unwrap()).unwrap();
+    }
 }

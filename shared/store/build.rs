@@ -1,6 +1,7 @@
 //! Lists the files of `migrations/` for `src/migrations.rs`.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -20,9 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         String::from("/// The files of `migrations/`.\npub const MIGRATIONS: &[Migration] = &[\n");
     for path in files {
         let name = path.file_stem().and_then(|name| name.to_str()).ok_or("a file name in UTF-8")?;
-        list.push_str(&format!(
-            "    Migration {{ name: {name:?}, sql: include_str!({path:?}) }},\n"
-        ));
+        let path = path.to_str().ok_or("a path in UTF-8")?;
+        writeln!(list, "    Migration {{ name: {name:?}, sql: include_str!({path:?}) }},")?;
     }
     list.push_str("];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is set by cargo")?);

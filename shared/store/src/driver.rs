@@ -171,6 +171,10 @@ pub struct Tx {
 }
 
 #[derive(Debug)]
+#[cfg_attr(
+    feature = "sqlite",
+    expect(clippy::large_enum_variant, reason = "the larger one is the one that counts")
+)]
 enum Open {
     Postgres(postgres::Open),
     #[cfg(feature = "sqlite")]

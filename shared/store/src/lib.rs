@@ -24,8 +24,6 @@ pub mod steps;
 pub mod sweeps;
 pub mod tasks;
 pub mod timings;
-#[cfg(test)]
-mod testing;
 
 pub use driver::{Pool, Row, Tx, Value};
 pub use error::Error;

@@ -1,6 +1,12 @@
 //! What tests of several crates share: both databases, a clock that the test sets, and futures that
 //! are killed at a chosen await. Only ever a dev-dependency.
 
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "a helper of tests fails the test by a panic"
+)]
+
 pub mod clock;
 pub mod databases;
 pub mod futures;

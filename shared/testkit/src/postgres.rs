@@ -28,20 +28,20 @@ pub enum Content {
 /// A database. It is dropped with this value.
 #[derive(Debug)]
 pub struct Name {
-    name: String,
+    database: String,
     port: u16,
     keeper: mpsc::UnboundedSender<Request>,
 }
 
 impl Name {
     pub fn url(&self) -> String {
-        url(self.port, &self.name)
+        url(self.port, &self.database)
     }
 }
 
 impl Drop for Name {
     fn drop(&mut self) {
-        let _ = self.keeper.send(Request::Drop(std::mem::take(&mut self.name)));
+        let _ = self.keeper.send(Request::Drop(std::mem::take(&mut self.database)));
     }
 }
 
@@ -56,8 +56,8 @@ pub async fn create(content: Content) -> Name {
     let _ = keeper.send(Request::Create { content, reply });
     let made = answer.await.unwrap_or_else(|_| Err("the cluster's thread has ended".to_owned()));
     match made {
-        Ok((name, port)) => Name { name, port, keeper: keeper.clone() },
-        Err(why) => std::panic::panic_any(why),
+        Ok((database, port)) => Name { database, port, keeper: keeper.clone() },
+        Err(why) => panic!("{why}"),
     }
 }
 

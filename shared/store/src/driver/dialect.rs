@@ -112,7 +112,6 @@ pub(crate) fn statements(text: &str) -> Vec<String> {
                     all.push(current.trim().to_owned());
                 }
                 current.clear();
-                continue;
             }
             Piece::Blank(blank) => current.push_str(blank),
             Piece::Param(number) => {

@@ -153,7 +153,7 @@ fn serve(connection: &mut Connection, work: &Receiver<Work>, writer: Option<&Sen
                 _ => connection.answer(statement),
             },
             Work::Transaction { mode, begun, steps } => {
-                transaction(connection, mode, begun, &steps)
+                transaction(connection, mode, begun, &steps);
             }
         }
     }

@@ -101,7 +101,8 @@ async fn every_kind_of_value_comes_back_as_it_went_in() {
 
 #[tokio::test]
 async fn nulls_of_every_kind_go_in_and_come_back() {
-    let table = "create table things (flag boolean, small integer, big bigint, ratio double precision,
+    let table =
+        "create table things (flag boolean, small integer, big bigint, ratio double precision,
                      word text, bytes bytea, id uuid, at timestamptz, state jsonb)";
     on_all(table, async |pool| {
         let kinds = [

@@ -3,7 +3,6 @@ use testkit::Database;
 use super::{Applied, MIGRATIONS, Migration, Refused, apply, migrate};
 use crate::Pool;
 use crate::error::Error;
-use crate::testing::pool;
 
 const FIRST: Migration = Migration {
     name: "1_first",
@@ -27,6 +26,10 @@ async fn on_empty(test: impl AsyncFn(&Database)) {
         eprintln!("on {:?}", database.engine());
         test(&database).await;
     }
+}
+
+async fn pool(database: &Database, size: usize) -> Pool {
+    Pool::connect(database.url(), size).await.unwrap()
 }
 
 async fn names(pool: &Pool) -> Vec<String> {

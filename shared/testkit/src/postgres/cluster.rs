@@ -191,9 +191,8 @@ impl Place {
     async fn ready(&self, server: &mut Child, port: u16) -> Result<(), String> {
         let end = Instant::now() + START;
         loop {
-            let error = match Pool::connect(&url(port, "postgres"), 1).await {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
+            let Err(error) = Pool::connect(&url(port, "postgres"), 1).await else {
+                return Ok(());
             };
             if server.try_wait().is_ok_and(|ended| ended.is_some()) {
                 return Err(format!("PostgreSQL ended at once: {}", self.told()));

@@ -286,3 +286,6 @@ fn store_failure(error: store::Error) -> Failure {
     let moved = matches!(error, store::Error::Conflict | store::Error::UniqueViolation { .. });
     if moved || error.is_retryable() { Failure::retry(error) } else { Failure::reject(error) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,7 +39,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::backend::{End, Fate, LaunchError};
 use bubblewrap::Bubblewrap;
 use children::{Children, Spawned};
-use locks::Lock;
+pub(crate) use locks::Lock;
 use place::Place;
 
 /// Between two looks at what a process has done.
@@ -74,6 +74,8 @@ pub enum StartError {
     NoServer(String),
     #[error("make the data folder of the sandboxes")]
     Folder(#[source] io::Error),
+    #[error("start the thread that starts sandboxes")]
+    Thread(#[source] io::Error),
     #[error("make the client of the sandboxes")]
     Client(#[source] client::Error),
 }
@@ -117,7 +119,7 @@ impl Process {
         Ok(Self {
             config_digest: hex::encode(Sha256::digest(format!("process1 {isolation}"))),
             transport: Transport::new().map_err(StartError::Client)?,
-            children: Children::default(),
+            children: Children::new().map_err(StartError::Thread)?,
             runner,
             bubblewrap,
             settings,
@@ -193,8 +195,11 @@ impl Process {
 
     pub(crate) async fn fate(&self, instance: &Instance) -> Fate {
         if instance.runner.as_deref() == Some(self.runner()) {
-            let running = self.children.is_running(instance.id);
-            return if running { Fate::Alive } else { Fate::Gone };
+            return if self.runs(instance.id, &self.place(instance)) {
+                Fate::Alive
+            } else {
+                Fate::Gone
+            };
         }
         let server = Lock::is_free(&self.place(instance).lock_file());
         let runner = self.runner_file(instance).and_then(|file| Lock::is_free(&file));
@@ -232,6 +237,7 @@ impl Process {
         }
         // From here on it cannot be started any more.
         self.children.condemn(instance.id);
+        let place = self.place(instance);
         if self.children.is_running(instance.id)
             && let Some(announced) = self.children.announced(instance.id)
         {
@@ -241,7 +247,7 @@ impl Process {
         }
         self.children.kill(instance.id);
         let until = Instant::now() + KILLED;
-        while self.children.is_running(instance.id) {
+        while self.runs(instance.id, &place) {
             if Instant::now() >= until {
                 return End::Pending;
             }
@@ -271,6 +277,12 @@ impl Process {
                 let _ = std::fs::remove_file(runner.path());
             }
         }
+    }
+
+    /// Whether the instance's server runs. Behind bubblewrap it is not the process that we have
+    /// started, and may outlive that by a moment: its lock tells.
+    fn runs(&self, instance: InstanceId, place: &Place) -> bool {
+        self.children.is_running(instance) || Lock::is_free(&place.lock_file()) == Some(false)
     }
 
     fn place(&self, instance: &Instance) -> Place {

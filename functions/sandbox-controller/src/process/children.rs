@@ -5,15 +5,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::process::{Child, Command};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
 
 use domain::InstanceId;
 use sandbox_protocol::bootstrap::Announcement;
 
 use crate::backend::LaunchError;
 
-#[derive(Debug, Default)]
-pub(super) struct Children(Mutex<Table>);
+#[derive(Debug)]
+pub(super) struct Children {
+    table: Mutex<Table>,
+    starter: Starter,
+}
 
 #[derive(Debug, Default)]
 struct Table {
@@ -38,6 +43,10 @@ pub(super) enum Spawned {
 }
 
 impl Children {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { table: Mutex::default(), starter: Starter::new()? })
+    }
+
     /// Starts the instance's server, once.
     pub(super) fn spawn(
         &self,
@@ -51,7 +60,7 @@ impl Children {
         if table.started.contains_key(&instance) {
             return Ok(Spawned::Already);
         }
-        let child = command()?.spawn().map_err(LaunchError::Spawn)?;
+        let child = self.starter.start(command()?).map_err(LaunchError::Spawn)?;
         table.started.insert(instance, Server { child, announced: None });
         Ok(Spawned::New)
     }
@@ -96,7 +105,35 @@ impl Children {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that starts processes, and lives as long as they may: bubblewrap asks the kernel to be
+/// killed with its parent, and the kernel takes the *thread* for that. The threads of the callers
+/// come and go.
+#[derive(Debug)]
+struct Starter(Sender<(Command, Sender<io::Result<Child>>)>);
+
+impl Starter {
+    fn new() -> io::Result<Self> {
+        let (orders, received) = channel::<(Command, Sender<_>)>();
+        let work = move || {
+            for (mut command, answer) in received {
+                // Whoever asked waits for it.
+                let _ = answer.send(command.spawn());
+            }
+        };
+        thread::Builder::new().name("sandboxes".to_owned()).spawn(work)?;
+        Ok(Self(orders))
+    }
+
+    /// Takes as long as the kernel needs to make a process.
+    fn start(&self, command: Command) -> io::Result<Child> {
+        let (answer, answered) = channel();
+        let gone = || io::Error::other("the thread that starts processes is gone");
+        self.0.send((command, answer)).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
     }
 }
 

@@ -9,11 +9,11 @@ use std::process::Stdio;
 
 /// A lock that is held.
 #[derive(Debug)]
-pub(super) struct Lock(File);
+pub(crate) struct Lock(File);
 
 impl Lock {
     /// Makes the file and takes its lock.
-    pub(super) fn take(path: &Path) -> io::Result<Self> {
+    pub(crate) fn take(path: &Path) -> io::Result<Self> {
         loop {
             let file =
                 File::options().create(true).truncate(false).read(true).write(true).open(path)?;
@@ -27,7 +27,7 @@ impl Lock {
     }
 
     /// Whether nobody holds it; `None` when there is no such file, or it cannot be told.
-    pub(super) fn is_free(path: &Path) -> Option<bool> {
+    pub(crate) fn is_free(path: &Path) -> Option<bool> {
         match File::open(path).ok()?.try_lock() {
             Ok(()) => Some(true),
             Err(TryLockError::WouldBlock) => Some(false),
@@ -36,7 +36,7 @@ impl Lock {
     }
 
     /// Hands the lock to a process that is about to start.
-    pub(super) fn into_stdio(self) -> Stdio {
+    pub(crate) fn into_stdio(self) -> Stdio {
         self.0.into()
     }
 }

@@ -106,6 +106,19 @@ impl Common {
 }
 
 impl Cli {
+    /// How much is logged, where the environment does not say: a server tells what it does, but not
+    /// each of its frequent sweeps; what has its own output logs only what a person should see.
+    pub fn log(&self, env: &Env) -> Env {
+        if env.value("COGNITION_LOG").or_else(|| env.value("RUST_LOG")).is_some() {
+            return env.clone();
+        }
+        let filter = match self.command {
+            Command::Serve { .. } => "info,sweeper=warn,aws_config=warn,hyper=warn,s3s=warn",
+            _ => "warn",
+        };
+        Env::of([("COGNITION_LOG", filter)])
+    }
+
     /// Does what was asked for.
     pub async fn run(self, env: &Env, screen: &Screen) -> anyhow::Result<()> {
         match self.command {

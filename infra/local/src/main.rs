@@ -9,6 +9,6 @@ use lambda_kit::env::Env;
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let env = Env::process();
-    lambda_kit::logging::init(&env)?;
+    lambda_kit::logging::init(&cli.log(&env))?;
     cli.run(&env, &Screen).await
 }

@@ -20,6 +20,7 @@ use deadpool_postgres::{
     Client, Hook, HookError, Manager, ManagerConfig, RecyclingMethod, Runtime,
 };
 use futures_util::TryStreamExt as _;
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Config, NoTls};
 
@@ -36,7 +37,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// machine may have been frozen, and proxies close what is idle.
 const RESTED: Duration = Duration::from_secs(10);
 /// How long that answer may take.
-const ALIVE: Duration = Duration::from_secs(2);
+const ALIVE: Duration = Duration::from_secs(1);
 
 pub(super) struct Postgres {
     /// With its password, so it is never printed.
@@ -52,6 +53,10 @@ impl fmt::Debug for Postgres {
 
 impl Postgres {
     pub(super) async fn connect(url: &str, size: usize) -> Result<Self, Error> {
+        Self::connect_with(url, size, RESTED).await
+    }
+
+    async fn connect_with(url: &str, size: usize, rested: Duration) -> Result<Self, Error> {
         let target = Target::parse(url)?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = match target.tls {
@@ -69,20 +74,21 @@ impl Postgres {
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(WAIT))
             .create_timeout(Some(CONNECT))
-            .recycle_timeout(Some(ALIVE))
-            .pre_recycle(Hook::async_fn(|client, metrics| {
+            .pre_recycle(Hook::async_fn(move |client, metrics| {
                 Box::pin(async move {
-                    if metrics.last_used() < RESTED {
+                    if metrics.last_used() < rested {
                         return Ok(());
                     }
-                    client.check_connection().await.map_err(HookError::Backend)
+                    match timeout(ALIVE, client.check_connection()).await {
+                        Ok(alive) => alive.map_err(HookError::Backend),
+                        Err(_) => Err(HookError::message("it does not answer")),
+                    }
                 })
             }))
             .build()
             .map_err(|error| {
-                let mut cause = Cause::new("make the pool");
-                cause.source = Some(error.into());
-                Error::Unavailable(cause)
+                let text = "make the pool".to_owned();
+                Error::Unavailable(Cause { text, source: Some(error.into()) })
             })?;
         let this = Self { url: url.to_owned(), pool };
         drop(this.client().await?);
@@ -154,13 +160,13 @@ impl Held {
         self.settled = false;
     }
 
-    /// Takes the answer to what was sent. An error that the server sent is an answer too.
+    /// Takes the answer to what was sent. An error that the server sent is an answer too, unless it
+    /// is the server's last word.
     fn settle<T>(&mut self, result: Result<T, tokio_postgres::Error>) -> Result<T, Error> {
-        self.settled = match &result {
-            Ok(_) => true,
-            Err(error) => error.as_db_error().is_some(),
-        };
-        result.map_err(failure)
+        let answered = result.as_ref().err().is_none_or(|error| error.as_db_error().is_some());
+        let result = result.map_err(failure);
+        self.settled = answered && !matches!(result, Err(Error::Unavailable(_)));
+        result
     }
 }
 

@@ -174,8 +174,9 @@ fn watch(command: Pid, server: &mut UnixStream, events: &Receiver<Event>) -> io:
             Ok(Event::Reaped(..)) => {}
             Ok(Event::NothingLeft) => return Ok(()),
             Ok(Event::Kill(grace)) => {
-                let below = tree::descendants(getpid());
-                below.iter().for_each(|process| process.signal(Signal::TERM));
+                for process in tree::descendants(getpid()) {
+                    process.signal(Signal::TERM);
+                }
                 let at = Instant::now() + grace;
                 force_at = Some(force_at.map_or(at, |earlier| earlier.min(at)));
             }

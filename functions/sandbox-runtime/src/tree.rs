@@ -62,9 +62,13 @@ pub(crate) fn kill_descendants(of: Pid) {
         if fresh.is_empty() {
             break;
         }
-        fresh.into_iter().for_each(|process| process.signal(Signal::STOP));
+        for process in fresh {
+            process.signal(Signal::STOP);
+        }
     }
-    descendants(of).iter().for_each(|process| process.signal(Signal::KILL));
+    for process in descendants(of) {
+        process.signal(Signal::KILL);
+    }
 }
 
 /// Ends every process of a user. For a machine of our own.

@@ -95,7 +95,9 @@ mod tests {
 
     fn filled(cap: usize, pieces: &[&[u8]]) -> Window {
         let mut window = Window::new(cap);
-        pieces.iter().for_each(|piece| window.push(piece));
+        for piece in pieces {
+            window.push(piece);
+        }
         window
     }
 
@@ -143,7 +145,7 @@ mod tests {
         fn reading_on_gives_all_that_is_kept_and_comes_to_an_end(
             pieces in prop::collection::vec("[aé🦀]{0,6}", 0..6), cap in 0_usize..40,
         ) {
-            let pieces: Vec<_> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            let pieces: Vec<_> = pieces.iter().map(String::as_bytes).collect();
             let mut window = filled(cap, &pieces);
             window.close();
             let (mut from, mut read) = (0, String::new());

@@ -25,7 +25,7 @@ const CHANGED: Refusal =
 pub(crate) struct Draft {
     parent: OwnedFd,
     name: String,
-    draft: String,
+    beside: String,
     file: File,
     digest: Sha256,
     bytes: u64,
@@ -38,13 +38,13 @@ impl Draft {
     pub(crate) fn begin(workspace: &Workspace, path: &RelativePath) -> Result<Self, Refusal> {
         let (parent, name) = workspace.parent_made(path)?;
         let stands = standing(&parent, name)?;
-        let draft = format!("{DRAFT_PREFIX}{}", hex::encode(random()?));
+        let beside = format!("{DRAFT_PREFIX}{}", hex::encode(random()?));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = File::from(openat(&parent, &*draft, flags, Mode::from_raw_mode(0o644))?);
+        let file = File::from(openat(&parent, &*beside, flags, Mode::from_raw_mode(0o644))?);
         let draft = Self {
             parent,
             name: name.to_owned(),
-            draft,
+            beside,
             file,
             digest: Sha256::new(),
             bytes: 0,
@@ -79,7 +79,7 @@ impl Draft {
         if expected.is_some() && expected.map(version) != stands.as_ref().map(version) {
             return Err(CHANGED);
         }
-        renameat(&self.parent, &*self.draft, &self.parent, &*self.name)?;
+        renameat(&self.parent, &*self.beside, &self.parent, &*self.name)?;
         self.landed = true;
         let path = path.as_str().to_owned();
         Ok(WriteReply { path, bytes: self.bytes, sha256: self.sha256() })
@@ -89,7 +89,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.landed {
-            let _ = unlinkat(&self.parent, &*self.draft, AtFlags::empty());
+            let _ = unlinkat(&self.parent, &*self.beside, AtFlags::empty());
         }
     }
 }

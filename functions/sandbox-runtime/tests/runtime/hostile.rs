@@ -111,7 +111,9 @@ async fn scenario_41_what_is_no_http_closes_its_connection_and_nothing_else() {
     let server = Server::start().await;
     let client_hello = [0x16, 3, 1, 0, 5, 1, 0, 0, 1, 3, b'\r', b'\n', b'\r', b'\n'];
     for port in [server.at.port, server.at.hook_port] {
-        for garbage in [&client_hello[..], b"\0\0\0\0\r\n\r\n", b"GET\r\n\r\n", &[b'A'; 100_000]] {
+        for garbage in
+            [&client_hello[..], b"\0\0\0\0\r\n\r\n", b"GET\r\n\r\n", &vec![b'A'; 100_000]]
+        {
             let mut stream = connect(port).await;
             let _ = stream.write_all(garbage).await;
             to_the_end(&mut stream).await;

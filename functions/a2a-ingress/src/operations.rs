@@ -94,13 +94,15 @@ impl Desk {
         }
     }
 
+    /// The task, with all of its history unless none is wanted: how many messages a client sees of
+    /// it is known only in [`Self::show`], since turns that only call tools say nothing.
     async fn view(
         &self,
         caller: &Caller,
         task: TaskId,
         history: Option<u32>,
     ) -> Result<TaskView, A2aError> {
-        let want = Want { history, artifacts: true };
+        let want = Want { history: history.filter(|length| *length == 0), artifacts: true };
         let name = &caller.agent.definition.name;
         tasks::view(&self.viewer.pool, &caller.digest, name, task, want)
             .await
@@ -108,8 +110,17 @@ impl Desk {
             .ok_or_else(A2aError::task_not_found)
     }
 
-    async fn show(&self, caller: &Caller, view: TaskView) -> Result<Task, A2aError> {
-        self.viewer.task(caller, view).await.map_err(|error| caller.failed(&error))
+    /// The task as its client sees it, with the last messages of its history, as many as wanted.
+    async fn show(
+        &self,
+        caller: &Caller,
+        view: TaskView,
+        history: Option<u32>,
+    ) -> Result<Task, A2aError> {
+        let task = self.viewer.task(caller, view).await;
+        let mut task = task.map_err(|error| caller.failed(&error))?;
+        task.limit_history(history);
+        Ok(task)
     }
 
     /// Waits until the task has ended or wants something of its client, or until there is no time
@@ -143,6 +154,7 @@ impl Desk {
         &self,
         caller: &Caller,
         view: TaskView,
+        history: Option<u32>,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
         let identity = Identity { task: view.task.id, context_id: view.task.context_id.clone() };
@@ -151,7 +163,7 @@ impl Desk {
         let first = match last_event {
             Some(_) => None,
             None => {
-                let task = self.show(caller, view).await?;
+                let task = self.show(caller, view, history).await?;
                 Some(Ok(StreamEvent { id: Some(position), response: StreamResponse::Task(task) }))
             }
         };
@@ -201,7 +213,7 @@ impl Operations for Desk {
         }
         let history = request.configuration.history_length;
         let view = self.view(caller, taken.task, history).await?;
-        self.show(caller, view).await.map(SendResult::Task)
+        self.show(caller, view, history).await.map(SendResult::Task)
     }
 
     async fn send_streaming_message(
@@ -215,12 +227,13 @@ impl Operations for Desk {
         let view = self.view(caller, taken.task, history).await?;
         // Only a request that was taken before can have been seen in part.
         let last_event = last_event.filter(|_| taken.after.is_none());
-        self.follow(caller, view, last_event).await
+        self.follow(caller, view, history, last_event).await
     }
 
     async fn get_task(&self, caller: &Caller, request: GetTaskRequest) -> Result<Task, A2aError> {
-        let view = self.view(caller, task_id(&request.id)?, request.history_length).await?;
-        self.show(caller, view).await
+        let history = request.history_length;
+        let view = self.view(caller, task_id(&request.id)?, history).await?;
+        self.show(caller, view, history).await
     }
 
     async fn cancel_task(
@@ -236,7 +249,7 @@ impl Operations for Desk {
         match canceled {
             Canceled::Yes => {
                 let view = self.view(caller, task, None).await?;
-                self.show(caller, view).await
+                self.show(caller, view, None).await
             }
             Canceled::No(_) => Err(A2aError::new(Cause::TaskNotCancelable)),
             Canceled::Unknown => Err(A2aError::task_not_found()),
@@ -254,6 +267,6 @@ impl Operations for Desk {
         if view.task.state.is_terminal() && !unread {
             return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
         }
-        self.follow(caller, view, last_event).await
+        self.follow(caller, view, None, last_event).await
     }
 }

@@ -1,7 +1,10 @@
 //! Reading and cancelling, and that both bindings say the same.
 
+use domain::Ids;
 use serde_json::{Value, json};
-use store::runs::{Ending, finish};
+use store::runs::{Ending, Output, finish};
+use store::steps::{self, LoopMessage, ModelCommit};
+use store::{Lease, Pool};
 use testkit::on_both;
 
 use crate::common::{Call, claimed, message, scene, sent};
@@ -22,6 +25,52 @@ async fn a_task_is_the_same_over_both_bindings() {
         assert_eq!(none.send(&scene).await.json().get("history"), None);
         let bad = Call::rest("GET", &format!("/tasks/{id}?historyLength=-1"), &Value::Null);
         assert_eq!(bad.send(&scene).await.status, 400);
+    })
+    .await;
+}
+
+/// What the agent says in one step; without words it is a turn that only calls a tool.
+async fn says(pool: &Pool, lease: &Lease, step: i32, words: &str) {
+    let attempt = steps::begin(pool, lease, step, "p", "m").await.unwrap();
+    let id = Ids::random().message();
+    let content =
+        if words.is_empty() { json!([]) } else { json!([{"type": "text", "text": words}]) };
+    let body = json!({"v": 1, "id": id, "body": {"role": "assistant", "content": content}});
+    let commit = ModelCommit {
+        step,
+        attempt,
+        message: LoopMessage { id, body: body.to_string() },
+        calls: Vec::new(),
+        answered: Vec::new(),
+        stop_reason: "tool_use",
+        usage: None,
+        events: Vec::new(),
+        output: Output::default(),
+    };
+    steps::commit(pool, lease, &commit).await.unwrap();
+}
+
+#[tokio::test]
+async fn o7_a_history_length_counts_the_messages_that_a_client_sees() {
+    on_both(async |pool| {
+        let scene = scene(&pool);
+        let task = sent(&scene, &message("m1")).await;
+        let lease = claimed(&scene).await;
+        for (step, words) in [(1, "One moment."), (2, ""), (3, ""), (4, "Done.")] {
+            says(&pool, &lease, step, words).await;
+        }
+        let said = async |length: Value| {
+            let params = json!({"id": task["id"], "historyLength": length});
+            let task = Call::rpc("GetTask", &params).result(&scene).await;
+            let history = task["history"].as_array().cloned().unwrap_or_default();
+            let texts = history.iter().map(|message| message["parts"][0]["text"].clone());
+            texts.collect::<Value>()
+        };
+        assert_eq!(said(Value::Null).await, json!(["hello", "One moment.", "Done."]));
+        assert_eq!(said(json!(9)).await, json!(["hello", "One moment.", "Done."]));
+        assert_eq!(said(json!(2)).await, json!(["One moment.", "Done."]));
+        assert_eq!(said(json!(1)).await, json!(["Done."]));
+        assert_eq!(said(json!(0)).await, json!([]));
     })
     .await;
 }

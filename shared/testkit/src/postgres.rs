@@ -148,3 +148,6 @@ impl Keeper {
 fn chain(error: store::Error) -> String {
     format!("PostgreSQL for tests: {:#}", anyhow::Error::from(error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,5 +5,7 @@ mod common;
 mod events;
 mod loop_log;
 mod outbox;
+mod publications;
 mod runs;
+mod sweeps;
 mod tasks;

@@ -50,7 +50,7 @@ async fn keep_lease(worker: &Worker<'_>) -> Interrupt {
     let mut beat = ticks(time.heartbeat);
     let mut look = ticks(time.look);
     let mut known_good = Instant::now();
-    let mut beats = 0;
+    let mut beats: u32 = 0;
     loop {
         let answer = tokio::select! {
             _ = beat.tick() => {
@@ -83,7 +83,7 @@ async fn renew(worker: &Worker<'_>, beats: u32) -> Result<bool, store::Error> {
     let beat = runs::heartbeat(&worker.on.pool, &worker.lease).await?;
     if let Some(sandbox) = worker.sandbox.present() {
         sandboxes::renew(&worker.on.pool, &worker.lease).await?;
-        if beats % BEATS_PER_SANDBOX_LEASE == 0 {
+        if beats.is_multiple_of(BEATS_PER_SANDBOX_LEASE) {
             let told = sandbox.renew(worker.on.clock.now());
             match tokio::time::timeout(SANDBOX_ANSWERS_WITHIN, told).await {
                 Ok(Ok(())) => {}

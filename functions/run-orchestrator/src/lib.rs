@@ -79,7 +79,8 @@ impl Orchestrator {
             Claim::Yes(claimed) => *claimed,
             Claim::Busy | Claim::Over | Claim::Unknown => return Ok(()),
         };
-        let outcome = self.drive(claimed, budget).await.map_err(Failure::retry)?;
+        // The loop's future is large, and callers hold it in theirs.
+        let outcome = Box::pin(self.drive(claimed, budget)).await.map_err(Failure::retry)?;
         tracing::info!(run.id = %message.run, ?outcome, "{} {outcome:?}", message.run);
         Ok(())
     }
@@ -91,5 +92,19 @@ impl Orchestrator {
         } else {
             vec![BuiltIn::PublishArtifact.name().to_owned()]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drivers with several threads may hand the work from one to another.
+    #[test]
+    fn the_handlers_future_can_move_between_threads() {
+        fn can_move<T: Send>(_: impl FnOnce(&'static Orchestrator) -> T) {}
+        can_move(|orchestrator| {
+            orchestrator.handle_message("", Budget::of(std::time::Duration::ZERO))
+        });
     }
 }

@@ -11,10 +11,6 @@ pub struct Settings {
     pub max_steps_per_invocation: u32,
     /// Whether models may publish files.
     pub publication: bool,
-    /// Most bytes of text that a run may put out.
-    pub max_output_bytes: u64,
-    /// Most artifacts that a run may put out.
-    pub max_output_artifacts: u32,
     /// Streamed text is persisted when this much has gathered …
     pub chunk_bytes: usize,
     /// … or this much time has passed.
@@ -58,8 +54,6 @@ impl Default for Settings {
         Self {
             max_steps_per_invocation: 0,
             publication: false,
-            max_output_bytes: limits::MAX_OUTPUT_BYTES,
-            max_output_artifacts: limits::MAX_OUTPUT_ARTIFACTS,
             chunk_bytes: limits::CHUNK_BYTES,
             chunk_interval: limits::CHUNK_INTERVAL,
             time: Times::default(),

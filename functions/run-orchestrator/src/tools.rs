@@ -10,6 +10,7 @@ mod publish;
 mod reach;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent::{ToolCode, ToolError, ToolRequest, ToolResult, tools::ReadPath};
@@ -30,6 +31,8 @@ pub(crate) struct Job<'a> {
     pub(crate) request: &'a ToolRequest,
     /// Absent where the run has none yet.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
+    /// Whether this attempt is counted.
+    pub(crate) begun: AtomicBool,
 }
 
 /// How far a call came.
@@ -101,6 +104,7 @@ impl Job<'_> {
 
     /// P5: from here on the call may have taken effect.
     async fn begin(&self, handle: Option<&str>) -> Result<(), Stop> {
+        self.begun.store(true, Ordering::Relaxed);
         Ok(calls::start(&self.worker.on.pool, &self.worker.lease, &self.call.call, handle).await?)
     }
 

@@ -5,6 +5,8 @@
 //! future. What cannot be finished in this invocation stays open, and the run rests until there is
 //! news.
 
+use std::sync::atomic::AtomicBool;
+
 use agent::schedule::{self, CallState as Turn, MAX_PARALLEL};
 use agent::{ToolRequest, tools};
 use futures_util::StreamExt as _;
@@ -46,6 +48,7 @@ pub(crate) async fn run(worker: &Worker<'_>, log: &Log, seen: i64) -> Result<(),
         call,
         request,
         sandbox: sandbox.clone(),
+        begun: AtomicBool::new(false),
     });
     let jobs: Vec<_> = jobs.collect();
     let waits = tokio::select! {

@@ -1,12 +1,13 @@
 //! Reaching the sandbox: what is tried again, and what becomes of a call when nobody answers.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agent::{ToolCode, ToolError, ToolRequest};
 use lambda_kit::chain;
 use sandbox_protocol::ErrorCode;
 use sandbox_protocol::client::{Client, Error};
-use store::calls::{self, CallState};
+use store::calls::CallState;
 use store::runs;
 
 use super::{End, Job, Wait, failed, outcome_unknown};
@@ -16,8 +17,8 @@ use crate::worker::Stop;
 /// A request is made this often before the sandbox counts as out of reach.
 const REQUESTS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// A call is begun this often before it is given up.
-const ATTEMPTS: i32 = 3;
+/// A call is begun this often before it is given up; by crashes, too.
+const ATTEMPTS: i32 = 5;
 
 /// What came of a request.
 #[derive(Debug)]
@@ -40,13 +41,13 @@ enum Class {
 
 const fn class(error: &Error) -> Class {
     match error {
-        Error::NotFound | Error::TooLarge => Class::No,
-        Error::Refused { code: ErrorCode::Internal | ErrorCode::Other, .. } => Class::Again,
-        Error::Refused { .. } => Class::No,
+        Error::Unreachable(_)
+        | Error::Interrupted(_)
+        | Error::NotReady
+        | Error::Busy
+        | Error::Refused { code: ErrorCode::Internal | ErrorCode::Other, .. } => Class::Again,
+        Error::NotFound | Error::TooLarge | Error::Refused { .. } => Class::No,
         Error::UnknownGeneration => Class::Introduce,
-        Error::Unreachable(_) | Error::Interrupted(_) | Error::NotReady | Error::Busy => {
-            Class::Again
-        }
         Error::Fenced | Error::Unauthorized | Error::BadReply(_) | Error::Request(_) => {
             Class::Hopeless
         }
@@ -102,8 +103,9 @@ impl Job<'_> {
             let begun = self.call.state == CallState::Started;
             return Ok(if journaled && begun { outcome_unknown() } else { failed() }.into());
         }
-        // Counts the attempt, also of a call that changes nothing.
-        calls::start(&self.worker.on.pool, &self.worker.lease, &self.call.call, None).await?;
+        if !self.begun.load(Ordering::Relaxed) {
+            self.begin(None).await?;
+        }
         self.worker.give_up_sandbox().await?;
         Ok(End::Wait(Wait::Signal))
     }

@@ -74,6 +74,8 @@ pub(crate) struct Setup {
     pub(crate) context: Option<String>,
     pub(crate) provider: &'static str,
     pub(crate) timeout: Duration,
+    /// Sent beside the text, in base64.
+    pub(crate) bytes: Option<&'static str>,
 }
 
 impl Setup {
@@ -85,6 +87,7 @@ impl Setup {
             context: None,
             provider: "scripted",
             timeout: Duration::from_secs(3600),
+            bytes: None,
         }
     }
 
@@ -116,13 +119,15 @@ impl Setup {
             "name": "analyst", "model": model, "system_prompt": "Be good.", "limits": self.limits,
         });
         let manifest = manifest.to_string();
-        let text = NewPart {
-            kind: PartKind::Text,
-            value: self.says.clone(),
+        let part = |kind, value: &str| NewPart {
+            kind,
+            value: value.to_owned(),
             media_type: None,
             filename: None,
             metadata: None,
         };
+        let mut parts = vec![part(PartKind::Text, &self.says)];
+        parts.extend(self.bytes.map(|bytes| part(PartKind::Raw, bytes)));
         let request = Admission {
             scope: &scope(),
             agent: &AgentName::try_from("analyst".to_owned()).unwrap(),
@@ -130,7 +135,7 @@ impl Setup {
             context_id: self.context.as_deref(),
             task: None,
             envelope: Envelope { v: Envelope::VERSION, ..Envelope::default() },
-            parts: &[text],
+            parts: &parts,
             fingerprint: "f",
             idempotent: true,
             manifest: &manifest,
@@ -191,7 +196,13 @@ impl World {
 
     pub(crate) async fn drive_for(&self, time: Duration) -> Outcome {
         let claimed = self.claim().await;
-        self.worker().drive(claimed, Budget::of(time)).await.unwrap()
+        self.drive_claimed(claimed, time).await
+    }
+
+    /// Drives a claimed run in a process of its own.
+    pub(crate) async fn drive_claimed(&self, claimed: Claimed, time: Duration) -> Outcome {
+        let worker = self.worker();
+        Box::pin(worker.drive(claimed, Budget::of(time))).await.unwrap()
     }
 
     pub(crate) async fn events(&self) -> Vec<EventBody> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use domain::limits::MAX_CRASHES;
 use domain::{AgentName, EventBody, TaskState};
-use lambda_kit::deadline::Budget;
 use messages::Queue;
 use run_orchestrator::Outcome;
 use serde_json::{Value, json};
@@ -67,7 +66,7 @@ async fn t61_t62_a_worker_that_was_overtaken_writes_nothing() {
         world.age_lease().await;
         assert_eq!(world.drive().await, Outcome::Terminal);
         let events = world.placed_events().await;
-        let late = world.worker().drive(overtaken, Budget::of(INVOCATION)).await.unwrap();
+        let late = world.drive_claimed(overtaken, INVOCATION).await;
         assert_eq!(late, Outcome::LostLease);
         assert_eq!(world.placed_events().await, events);
     })
@@ -168,12 +167,11 @@ async fn t50_a_cancel_stops_the_model_and_nothing_follows_it() {
         let slow = json!({"text": "one two three", "chunk": 4, "delay_ms": 40_000});
         let world = World::new(&pool, json!({"turns": [slow]})).await;
         let claimed = world.claim().await;
-        let worker = world.worker();
-        let (outcome, ()) = tokio::join!(worker.drive(claimed, Budget::of(INVOCATION)), async {
+        let (outcome, ()) = tokio::join!(world.drive_claimed(claimed, INVOCATION), async {
             eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
             assert_eq!(cancel(&world).await, Canceled::Yes);
         });
-        assert_eq!(outcome.unwrap(), Outcome::LostLease);
+        assert_eq!(outcome, Outcome::LostLease);
         assert_eq!(world.endings().await, [TaskState::Canceled]);
         let last = world.events().await.pop().unwrap();
         assert!(matches!(last, EventBody::Status { state: TaskState::Canceled, .. }));

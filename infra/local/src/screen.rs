@@ -57,6 +57,7 @@ fn describe(event: &Value) -> String {
     let artifact = &event["artifactUpdate"]["artifact"];
     let part = &artifact["parts"][0];
     match part["text"].as_str() {
+        Some("") if event["artifactUpdate"]["lastChunk"] == true => "text ends".to_owned(),
         Some(text) => format!("text {text:?}"),
         None => format!(
             "file {} ({}), {}",

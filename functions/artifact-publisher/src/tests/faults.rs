@@ -8,8 +8,9 @@ use domain::PublicationFailure as Code;
 use sandbox_protocol::ErrorCode;
 use store::publications::Outcome;
 use testkit::objects::{FailingObjects, Fault};
-use testkit::on_both;
+use testkit::{Database, on_both};
 
+use super::guards::Meanwhile;
 use super::sandbox::Answer;
 use super::scene::Scene;
 
@@ -135,6 +136,41 @@ async fn scenario_38_an_activation_that_fails_leaves_no_row_and_no_event() {
         assert_eq!((counters.output_artifacts, counters.output_bytes), (0, 0));
     })
     .await;
+}
+
+/// The database is gone between the upload and the activation, and comes back.
+#[tokio::test]
+async fn scenario_38_a_database_that_drops_mid_way_announces_nothing_and_the_next_delivery_does() {
+    let database = Database::postgres().await;
+    let pool = database.pool(1).await;
+    let (elsewhere, name) = (Database::empty_postgres().await, name(&database));
+    let other = elsewhere.pool(1).await;
+    let mut scene = Scene::new(&pool).await;
+    let (admin, gone) = (other.clone(), name.clone());
+    let drops = async move {
+        let refuse = format!(r#"alter database "{gone}" with allow_connections false"#);
+        admin.execute(&refuse, &[]).await.unwrap();
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1";
+        admin.query(end, &[gone.as_str().into()]).await.unwrap();
+    };
+    scene.publisher.objects = Arc::new(Meanwhile::new(Arc::clone(&scene.objects) as _, drops));
+    let publication = scene.publish("a", "ab").await;
+    assert!(!scene.deliver(publication, 9).await, "there is nowhere to give it up");
+    assert_eq!(scene.objects.keys().len(), 2, "it was stored, and does not count");
+
+    let allow = format!(r#"alter database "{name}" with allow_connections true"#);
+    other.execute(&allow, &[]).await.unwrap();
+    assert_eq!(scene.outcome(publication).await, Outcome::Requested);
+    scene.assert_nothing_counts(publication).await;
+    assert!(scene.deliver(publication, 2).await);
+    assert!(scene.row(publication).await.is_some());
+    assert_eq!(scene.announced().await.len(), 1);
+}
+
+/// The name in `postgres://…/<name>?…`.
+fn name(database: &Database) -> String {
+    let path = database.url().split('?').next().unwrap();
+    path.rsplit('/').next().unwrap().to_owned()
 }
 
 #[tokio::test]

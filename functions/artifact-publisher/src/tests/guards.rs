@@ -16,10 +16,21 @@ use super::scene::{Scene, agent};
 
 /// Lets something happen when the descriptor has been read back: between the last step that does not
 /// count and the one that does.
-struct Meanwhile {
+pub(crate) struct Meanwhile {
     inner: Arc<dyn Objects>,
     happens: Box<dyn Fn() -> tokio::task::JoinHandle<()> + Send + Sync>,
     done: OnceLock<()>,
+}
+
+impl Meanwhile {
+    pub(crate) fn new(
+        inner: Arc<dyn Objects>,
+        happens: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        let work = std::sync::Mutex::new(Some(happens));
+        let happens = Box::new(move || tokio::spawn(work.lock().unwrap().take().unwrap()));
+        Self { inner, happens, done: OnceLock::new() }
+    }
 }
 
 impl std::fmt::Debug for Meanwhile {
@@ -65,12 +76,8 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut scene = Scene::new(pool).await;
-    let work = std::sync::Mutex::new(Some(happens(&scene)));
-    scene.publisher.objects = Arc::new(Meanwhile {
-        inner: Arc::clone(&scene.objects) as _,
-        happens: Box::new(move || tokio::spawn(work.lock().unwrap().take().unwrap())),
-        done: OnceLock::new(),
-    });
+    let happens = happens(&scene);
+    scene.publisher.objects = Arc::new(Meanwhile::new(Arc::clone(&scene.objects) as _, happens));
     let publication = scene.publish("a", "ab").await;
     assert!(scene.deliver(publication, 1).await);
     assert_eq!(scene.objects.keys().len(), 2, "bytes and descriptor were stored");

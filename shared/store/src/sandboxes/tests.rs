@@ -346,12 +346,14 @@ async fn another_configuration_waits_for_the_end_of_the_old_sandbox() {
 async fn after_two_failed_launches_the_run_is_told_and_the_next_run_tries_again() {
     on_both(async |world| {
         let lease = world.run().await;
-        for _ in 0..MAX_LAUNCHES {
+        for attempt in 0..MAX_LAUNCHES {
             let instance = world.launch(&lease, &WISH).await;
             launching(&world.pool, &instance).await.unwrap();
             assert_eq!(world.held(&lease).await, Held::Waiting);
             assert!(failed(&world.pool, &instance, "exited").await.unwrap());
             assert!(!failed(&world.pool, &instance, "again").await.unwrap());
+            let final_one = attempt + 1 == MAX_LAUNCHES;
+            assert_eq!(matches!(world.held(&lease).await, Held::Failed { .. }), final_one);
         }
         for _ in 0..2 {
             let Acquired::Failed(Some(_)) = world.acquire(&lease, &WISH).await else { panic!() };
@@ -458,6 +460,10 @@ async fn only_an_idle_sandbox_is_released_and_its_row_is_the_receipt() {
             let Releasing::Terminate(ending) = world.release(&instance).await else { panic!() };
             assert_eq!(ending.state, InstanceState::Releasing);
             assert_eq!(ending.generation, 2);
+            // A launch that is still under way does not bring it back.
+            assert!(!launching(&world.pool, &ending).await.unwrap());
+            assert!(!initializing(&world.pool, &ending, "http://127.0.0.1:2").await.unwrap());
+            assert_eq!(world.ready(&lease, &ending).await, Ready::Moved);
         }
         released(&world.pool, &instance).await.unwrap();
         assert_eq!(world.release(&instance).await, Releasing::Ended);

@@ -60,7 +60,7 @@ pub enum Address {
 impl Ingress {
     /// Answers one request.
     pub async fn handle(&self, request: lambda_http::Request) -> Response<ResponseBody> {
-        let path = request.uri().path().to_owned();
+        let path = path(&request).to_owned();
         let mut segments = path.trim_start_matches('/').splitn(3, '/');
         let route = (segments.next().unwrap_or(""), segments.next().unwrap_or(""), segments.next());
         match route {
@@ -99,7 +99,7 @@ impl Ingress {
         }
         let url = format!("{}/a2a/{}", self.origin(request), agent.definition.name);
         let card = card::build(&agent.definition, &url, env!("CARGO_PKG_VERSION"));
-        card::response(&card, request.headers()).map(|bytes| whole(bytes))
+        card::response(&card, request.headers()).map(whole)
     }
 
     async fn operate(
@@ -140,6 +140,15 @@ impl Ingress {
                 format!("http://{}", host.unwrap_or("localhost"))
             }
         }
+    }
+}
+
+/// The path as the client sent it. A REST API has its stage in front of it, which the event's own
+/// path does not show and the request's URI does.
+fn path(request: &lambda_http::Request) -> &str {
+    match request.raw_http_path() {
+        "" => request.uri().path(),
+        raw => raw,
     }
 }
 

@@ -126,15 +126,14 @@ impl Desk {
     /// Waits until the task has ended or wants something of its client, or until there is no time
     /// left to wait.
     async fn settled(&self, caller: &Caller, taken: &Taken) -> Result<(), A2aError> {
-        let after = match taken.after {
-            Some(after) => after,
-            None => {
-                let view = self.view(caller, taken.task, Some(0)).await?;
-                if view.task.state.is_terminal() || view.task.state.is_interrupted() {
-                    return Ok(());
-                }
-                view.position
+        let after = if let Some(after) = taken.after {
+            after
+        } else {
+            let view = self.view(caller, taken.task, Some(0)).await?;
+            if view.task.state.is_terminal() || view.task.state.is_interrupted() {
+                return Ok(());
             }
+            view.position
         };
         let mut tail = self.tail(caller, taken.task, after);
         while let Some(event) = tail.next().await.map_err(|error| caller.failed(&error))? {
@@ -160,12 +159,11 @@ impl Desk {
         let identity = Identity { task: view.task.id, context_id: view.task.context_id.clone() };
         let position = view.position;
         let ended = view.task.state.is_terminal();
-        let first = match last_event {
-            Some(_) => None,
-            None => {
-                let task = self.show(caller, view, history).await?;
-                Some(Ok(StreamEvent { id: Some(position), response: StreamResponse::Task(task) }))
-            }
+        let first = if last_event.is_some() {
+            None
+        } else {
+            let task = self.show(caller, view, history).await?;
+            Some(Ok(StreamEvent { id: Some(position), response: StreamResponse::Task(task) }))
         };
         if ended && last_event.is_none() {
             return Ok(stream::iter(first).boxed());

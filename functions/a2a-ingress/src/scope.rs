@@ -67,8 +67,8 @@ impl ScopeSettings {
         context: Option<&RequestContext>,
     ) -> Result<Scope, Denied> {
         let pairs = match self.source {
-            ScopeSource::Headers => self.from_headers(headers)?,
-            ScopeSource::Authorizer => self.from_authorizer(context)?,
+            ScopeSource::Headers => self.in_headers(headers)?,
+            ScopeSource::Authorizer => self.of_authorizer(context)?,
         };
         if self.required {
             let missing: Vec<String> = self
@@ -84,7 +84,7 @@ impl ScopeSettings {
         Scope::new(pairs).map_err(Denied::Invalid)
     }
 
-    fn from_headers(&self, headers: &HeaderMap) -> Result<Vec<(String, String)>, Denied> {
+    fn in_headers(&self, headers: &HeaderMap) -> Result<Vec<(String, String)>, Denied> {
         let mut pairs = Vec::new();
         for key in &self.keys {
             let name = format!("{HEADER_PREFIX}{}", key.replace('_', "-"));
@@ -101,7 +101,7 @@ impl ScopeSettings {
         Ok(pairs)
     }
 
-    fn from_authorizer(
+    fn of_authorizer(
         &self,
         context: Option<&RequestContext>,
     ) -> Result<Vec<(String, String)>, Denied> {

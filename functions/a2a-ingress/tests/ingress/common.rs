@@ -123,7 +123,8 @@ impl Call {
         let event = json!({
             "httpMethod": self.method, "path": path, "headers": {}, "multiValueHeaders": multi,
             "queryStringParameters": {}, "multiValueQueryStringParameters": query,
-            "requestContext": {"requestId": "req-1", "httpMethod": self.method, "stage": "$default"},
+            // A REST API's stage has a name, which stands in front of no path of the event.
+            "requestContext": {"requestId": "req-1", "httpMethod": self.method, "stage": "v1"},
             "body": self.body, "isBase64Encoded": false,
         });
         let event = serde_json::from_value(event).unwrap();

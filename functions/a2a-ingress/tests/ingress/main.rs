@@ -1,7 +1,12 @@
 //! The ingress as its clients meet it: events in, answers out, on both engines.
 
+#[cfg(test)]
 mod cards;
+#[cfg(test)]
 mod common;
+#[cfg(test)]
 mod messages;
+#[cfg(test)]
 mod reads;
+#[cfg(test)]
 mod streams;

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, dup, fcntl_setfd};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getpid, getppid,
     pidfd_open, set_child_subreaper, set_dumpable_behavior, setrlimit, umask, wait,
@@ -45,6 +45,32 @@ pub(crate) fn harden() -> rustix::io::Result<()> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     // Last: what is set before it may need files below /proc/self.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// Lets supervisors hold what the server has as standard input. Where that is a lock, it is free
+/// when the server *and all of its commands* are gone.
+pub(crate) fn share_input() -> io::Result<OwnedFd> {
+    // Without close-on-exec.
+    Ok(dup(io::stdin())?)
+}
+
+/// Keeps what the supervisor was started with, a lock or a socket of the server's parent, from the
+/// command.
+///
+/// The list is read while nothing else runs, and nothing is closed: at worst a number names another
+/// file by then, which had to stay out of the command anyway.
+pub(crate) fn keep_inherited_files() -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|number| number.parse().ok());
+        if let Some(number) = number.filter(|number| *number > 2) {
+            #[expect(unsafe_code, reason = "a number of /proc/self/fd has no owner to borrow from")]
+            // SAFETY: it is borrowed for one call that neither closes it nor keeps it; a number that
+            // names nothing any more makes that call fail.
+            let file = unsafe { BorrowedFd::borrow_raw(number) };
+            let _ = fcntl_setfd(file, FdFlags::CLOEXEC);
+        }
+    }
+    Ok(())
 }
 
 /// Whether the process is the first of its machine or container.

@@ -67,7 +67,7 @@ impl From<Errno> for Refusal {
             Errno::NAMETOOLONG => Self(ErrorCode::InvalidPath, "the path is too long"),
             Errno::NXIO | Errno::NODEV => Self(ErrorCode::NotAFile, "it is not a regular file"),
             Errno::NOSPC | Errno::DQUOT => Self(ErrorCode::LimitExceeded, "the disk is full"),
-            Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => {
                 Self(ErrorCode::LimitExceeded, "the machine is out of resources")
             }
             Errno::FBIG => Self(ErrorCode::TooLarge, "the file would be too large"),

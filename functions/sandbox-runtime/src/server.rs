@@ -58,6 +58,7 @@ fn when(doing: &'static str) -> impl FnOnce(io::Error) -> Error {
 /// Serves until it is told to end, or until the process that it follows ends; then ends all
 /// commands. The whole process is the server's: it reaps every child there is.
 pub fn serve(settings: Settings, log: Box<dyn Write + Send>) -> Result<(), Error> {
+    let _shared = process::share_input().map_err(when("share the standard input"))?;
     process::harden().map_err(io::Error::from).map_err(when("set up the process"))?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -94,6 +94,7 @@ pub fn supervise() -> ExitCode {
 }
 
 fn look_after() -> io::Result<()> {
+    process::keep_inherited_files()?;
     setsid()?;
     // Out of memory, the command should go before the server does. May be forbidden.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");

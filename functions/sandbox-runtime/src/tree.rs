@@ -71,12 +71,20 @@ pub(crate) fn kill_descendants(of: Pid) {
     }
 }
 
-/// Ends every process of a user. For a machine of our own.
+/// Ends every process of a user, and those that these start meanwhile. For a machine of our own.
 pub(crate) fn kill_user(uid: u32) {
     use std::os::unix::fs::MetadataExt as _;
-    for process in all() {
+    const LOOKS: usize = 64;
+    let of_user = |process: &Process| {
         let at = format!("/proc/{}", process.pid.as_raw_nonzero());
-        if std::fs::metadata(at).is_ok_and(|folder| folder.uid() == uid) {
+        std::fs::metadata(at).is_ok_and(|folder| folder.uid() == uid)
+    };
+    for _ in 0..LOOKS {
+        let found: Vec<_> = all().into_iter().filter(of_user).collect();
+        if found.is_empty() {
+            return;
+        }
+        for process in found {
             process.signal(Signal::KILL);
         }
     }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::Answer;
 use super::body::Json;
 use crate::admission::{Owned, Permit};
-use crate::execs::{Plan, Reserved};
+use crate::execs::{Plan, Record, Reserved};
 use crate::identity::Instance;
 use crate::refusal::{Refusal, json};
 use crate::sandbox::Sandbox;
@@ -41,11 +41,13 @@ pub(super) async fn start(
 
 /// Whether a command was begun by this request.
 pub(super) enum Begun {
-    New(Arc<crate::execs::Record>),
-    Known(Arc<crate::execs::Record>),
+    New(Arc<Record>),
+    Known(Arc<Record>),
 }
 
 /// Starts a command under an id, unless the id is known.
+///
+/// Where it cannot be started, or the client goes away before it is, the id is free again.
 pub(super) async fn begin(
     sandbox: &Sandbox,
     instance: &Instance,
@@ -58,24 +60,31 @@ pub(super) async fn begin(
         Reserved::Known(record) => return Ok(Begun::Known(record)),
         Reserved::New(record, kills) => (record, kills),
     };
+    let mut place = Place { sandbox, record: &record, taken: false };
     let (workspace, cwd, make) = (sandbox.workspace.clone(), plan.cwd.clone(), permit.clone());
     let made = move || make.commit(|| workspace.make_directory(&cwd))?;
-    let started = match sandbox.workers.run(made).await {
-        Ok(()) => {
-            let launch = sandbox.launch(instance.max_stream);
-            permit.commit(|| crate::execs::start(&launch, Arc::clone(&record), plan, kills))
-        }
-        Err(refusal) => Err(refusal),
-    };
-    match started {
-        Ok(Ok(())) => Ok(Begun::New(record)),
-        Ok(Err(error)) => {
-            sandbox.journal.release(&record);
-            Err(error.into())
-        }
-        Err(refusal) => {
-            sandbox.journal.release(&record);
-            Err(refusal)
+    sandbox.workers.run(made).await?;
+    let launch = sandbox.launch(instance.max_stream);
+    permit.commit(|| {
+        // From here to the start nothing waits: an end of the instance comes before or after.
+        sandbox.identity.instance()?;
+        crate::execs::start(&launch, Arc::clone(&record), plan, kills).map_err(Refusal::from)
+    })??;
+    place.taken = true;
+    Ok(Begun::New(Arc::clone(&record)))
+}
+
+/// An id that is given back unless a command took it.
+struct Place<'a> {
+    sandbox: &'a Sandbox,
+    record: &'a Record,
+    taken: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.taken {
+            self.sandbox.journal.release(self.record);
         }
     }
 }

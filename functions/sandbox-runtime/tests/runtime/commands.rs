@@ -56,7 +56,8 @@ async fn scenario_23_a_time_limit_ends_everything_that_a_command_started() {
     until("all of it runs", || running(&format!("sleep 100.{mark}")) >= 4).await;
     let status = finished(&server.client(), 1).await;
     assert_eq!(outcome(&status), (ExecState::TimedOut, Some(124), None));
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    // One second, two of grace, and what a busy machine takes; by itself it would be a hundred.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert_eq!(running(&mark), 0);
 }
 
@@ -67,7 +68,7 @@ async fn scenario_24_what_a_command_leaves_running_does_not_hold_it_up() {
     let began = Instant::now();
     let status = server.run(1, &StartExec::shell(format!("(sleep 60.{mark} &); echo done"))).await;
     assert_eq!((stdout(&status), status.exit_code), ("done\n", Some(0)));
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!(running(&format!("sleep 60.{mark}")), 1);
     // It can still be ended, and that changes no outcome.
     let killed = server.client().exec_kill(id(1), &KillExec::default()).await.unwrap();
@@ -208,6 +209,34 @@ async fn a_poll_waits_for_the_end_and_not_longer_than_it_is_told() {
     });
     assert!(waited.unwrap().is_over());
     assert!(began.elapsed() < Duration::from_secs(10), "the end ends the wait");
+}
+
+#[tokio::test]
+async fn a_start_whose_client_goes_away_does_not_keep_its_place() {
+    let server = Server::start().await;
+    // Making the folder takes a while, and in that while the connections break.
+    for number in 0..40 {
+        let body = format!(r#"{{"shell":"true","cwd":"{number}/{}"}}"#, ["d"; 400].join("/"));
+        let head = format!(
+            "PUT /v1/execs/{number} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             x-cog-generation: 5\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            server.token.expose(),
+            body.len()
+        );
+        let mut stream =
+            tokio::net::TcpStream::connect(("127.0.0.1", server.at.port)).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, head.as_bytes()).await.unwrap();
+        let made = server.workspace().join(number.to_string());
+        until("the start is under way", || made.exists()).await;
+    }
+    let client = server.client();
+    let none_runs = async {
+        while client.health().await.unwrap().active_execs > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), none_runs).await.expect("nothing is stuck");
 }
 
 #[tokio::test]

@@ -62,6 +62,23 @@ async fn a_server_that_is_killed_leaves_no_command_behind() {
 }
 
 #[tokio::test]
+async fn a_lock_that_the_server_was_given_is_free_when_no_command_is_left() {
+    let folder = folder();
+    let path = folder.path().join("lock");
+    let lock = std::fs::File::create(&path).unwrap();
+    lock.lock().unwrap();
+    let mut server = Server::launch_with(&[], lock.into()).await;
+    server.hooks().run(&server.payload()).await.unwrap();
+    let mark = begin(&server).await;
+    let free = || std::fs::File::open(&path).unwrap().try_lock().is_ok();
+    assert!(!free());
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    until("the lock is free", free).await;
+    assert_eq!(running(&mark), 0);
+}
+
+#[tokio::test]
 async fn a_supervisor_that_is_killed_is_told_and_leaves_nothing() {
     let server = Server::start().await;
     let mark = begin(&server).await;

@@ -102,9 +102,15 @@ pub(crate) async fn announced(ready: &Path) -> Announcement {
 impl Server {
     /// A server that belongs to nobody yet.
     pub(crate) async fn launch(settings: &[(&str, &str)]) -> Self {
+        Self::launch_with(settings, Stdio::null()).await
+    }
+
+    pub(crate) async fn launch_with(settings: &[(&str, &str)], stdin: Stdio) -> Self {
         let folder = folder();
         let (mut command, ready, uid) = prepare(folder.path(), settings);
-        let process = command.spawn().unwrap();
+        let process = command.stdin(stdin).spawn().unwrap();
+        // Which holds the standard input, too.
+        drop(command);
         let at = announced(&ready).await;
         let instance = id(77);
         let token = runtime_token(b"test key", instance);

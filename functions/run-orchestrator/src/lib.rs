@@ -100,11 +100,9 @@ mod tests {
     use super::*;
 
     /// Drivers with several threads may hand the work from one to another.
-    #[test]
-    fn the_handlers_future_can_move_between_threads() {
-        fn can_move<T: Send>(_: impl FnOnce(&'static Orchestrator) -> T) {}
-        can_move(|orchestrator| {
-            orchestrator.handle_message("", Budget::of(std::time::Duration::ZERO))
-        });
+    #[expect(dead_code, reason = "it is enough that it compiles")]
+    fn the_handlers_future_can_move_between_threads(orchestrator: &Orchestrator, budget: Budget) {
+        fn can_move(_: impl Send) {}
+        can_move(orchestrator.handle_message("", budget));
     }
 }

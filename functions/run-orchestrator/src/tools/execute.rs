@@ -59,8 +59,9 @@ impl Job<'_> {
             }
         }
         let id = ids::exec(self.worker.run(), &self.call.call);
-        let start = self.start_of(execute);
-        let started = self.reach(sandbox, async |client| client.exec_start(id, &start).await).await;
+        let start = &self.start_of(execute);
+        let started =
+            self.reach(sandbox, |client| async move { client.exec_start(id, start).await }).await;
         let mut status = match started? {
             Reply::Yes(started) => started.into_status(),
             // The journal knows the id and has nothing to say of it any more.
@@ -76,7 +77,8 @@ impl Job<'_> {
             if wait < SHORTEST_POLL.min(time.poll) {
                 return Ok(End::Wait(Wait::Command(rest(&status))));
             }
-            let polled = self.reach(sandbox, async |client| client.exec_wait(id, wait).await).await;
+            let polled =
+                self.reach(sandbox, |client| async move { client.exec_wait(id, wait).await }).await;
             status = match polled? {
                 Reply::Yes(status) => status,
                 Reply::No(_) => return Ok(outcome_unknown().into()),

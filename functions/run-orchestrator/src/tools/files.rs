@@ -54,8 +54,8 @@ struct Existed {
 
 impl Job<'_> {
     pub(super) async fn ls(&self, sandbox: &Sandbox, ls: &Ls) -> Result<End, Stop> {
-        let request = LsRequest { path: ls.path.relative().to_owned() };
-        let reply = self.reach(sandbox, async |client| client.ls(&request).await).await;
+        let request = &LsRequest { path: ls.path.relative().to_owned() };
+        let reply = self.reach(sandbox, |client| async move { client.ls(request).await }).await;
         let reply = yes!(self, reply, |error| refusal(error, ToolCode::PathNotFound));
         let entries = reply.entries.into_iter();
         let entries = entries
@@ -68,13 +68,13 @@ impl Job<'_> {
         if media::by_name(path.as_str()).is_some() {
             return self.read_media(sandbox, file, path).await;
         }
-        let request = ReadRequest {
+        let request = &ReadRequest {
             path: path.relative().to_owned(),
             offset: file.skip(),
             limit: Some(file.take()),
             binary: false,
         };
-        let reply = self.reach(sandbox, async |client| client.read(&request).await).await;
+        let reply = self.reach(sandbox, |client| async move { client.read(request).await }).await;
         let reply = yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         if reply.encoding == Encoding::Base64 {
             return self.read_media(sandbox, file, path).await;
@@ -88,8 +88,8 @@ impl Job<'_> {
         file: &ReadFile,
         path: &WorkspacePath,
     ) -> Result<End, Stop> {
-        let request = StatRequest { path: path.relative().to_owned(), sha256: true, follow: true };
-        let reply = self.reach(sandbox, async |client| client.stat(&request).await).await;
+        let request = &StatRequest { path: path.relative().to_owned(), sha256: true, follow: true };
+        let reply = self.reach(sandbox, |client| async move { client.stat(request).await }).await;
         let reply = yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         if reply.kind == sandbox_protocol::files::FileKind::Directory {
             return Ok(ToolError::new(ToolCode::IsDirectory, "The path names a folder.").into());
@@ -103,15 +103,17 @@ impl Job<'_> {
         write: &WriteFile,
     ) -> Result<End, Stop> {
         self.begin(None).await?;
-        let request =
-            WriteRequest { path: write.path.relative().to_owned(), content: write.content.clone() };
-        let reply = self.reach(sandbox, async |client| client.write(&request).await).await;
+        let request = &WriteRequest {
+            path: write.path.relative().to_owned(),
+            content: write.content.clone(),
+        };
+        let reply = self.reach(sandbox, |client| async move { client.write(request).await }).await;
         yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         Ok(written(&write.path).into())
     }
 
     pub(super) async fn edit_file(&self, sandbox: &Sandbox, edit: &EditFile) -> Result<End, Stop> {
-        let mut request = EditRequest {
+        let mut wish = EditRequest {
             path: edit.path.relative().to_owned(),
             old: edit.old.clone(),
             new: edit.new.clone(),
@@ -123,7 +125,9 @@ impl Job<'_> {
         let noted = if let Some(noted) = self.handle::<Edit>()? {
             noted
         } else {
-            let reply = self.reach(sandbox, async |client| client.edit(&request).await).await;
+            let request = &wish;
+            let reply =
+                self.reach(sandbox, |client| async move { client.edit(request).await }).await;
             let reply = yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
             match reply {
                 EditReply::Edited { occurrences, sha256_before, sha256_after } => {
@@ -133,10 +137,11 @@ impl Job<'_> {
             }
         };
         self.begin(Some(&note(&noted)?)).await?;
-        request.dry_run = false;
-        request.if_sha256 = Some(noted.before.clone());
-        request.done_sha256 = Some(noted.after.clone());
-        let reply = self.reach(sandbox, async |client| client.edit(&request).await).await;
+        wish.dry_run = false;
+        wish.if_sha256 = Some(noted.before.clone());
+        wish.done_sha256 = Some(noted.after.clone());
+        let request = &wish;
+        let reply = self.reach(sandbox, |client| async move { client.edit(request).await }).await;
         let reply = yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         Ok(match reply {
             EditReply::Edited { occurrences, .. } => edited(&edit.path, occurrences).into(),
@@ -148,13 +153,14 @@ impl Job<'_> {
     pub(super) async fn delete(&self, sandbox: &Sandbox, delete: &Delete) -> Result<End, Stop> {
         let path = delete.path.relative().to_owned();
         if self.handle::<Existed>()?.is_none() {
-            let request = StatRequest { path: path.clone(), sha256: false, follow: false };
-            let reply = self.reach(sandbox, async |client| client.stat(&request).await).await;
+            let request = &StatRequest { path: path.clone(), sha256: false, follow: false };
+            let reply =
+                self.reach(sandbox, |client| async move { client.stat(request).await }).await;
             yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         }
         self.begin(Some(&note(&Existed { existed: true })?)).await?;
-        let request = DeleteRequest { path };
-        match self.reach(sandbox, async |client| client.delete(&request).await).await? {
+        let request = &DeleteRequest { path };
+        match self.reach(sandbox, |client| async move { client.delete(request).await }).await? {
             // Gone: by us, whether we saw the answer or not.
             Reply::Yes(_) | Reply::No(Error::NotFound) => Ok(deleted(&delete.path).into()),
             Reply::No(error) => Ok(refusal(&error, ToolCode::FileNotFound).into()),
@@ -163,21 +169,21 @@ impl Job<'_> {
     }
 
     pub(super) async fn glob(&self, sandbox: &Sandbox, glob: &Glob) -> Result<End, Stop> {
-        let request = GlobRequest { pattern: glob.pattern.clone(), path: below(&glob.path) };
-        let reply = self.reach(sandbox, async |client| client.glob(&request).await).await;
+        let request = &GlobRequest { pattern: glob.pattern.clone(), path: below(&glob.path) };
+        let reply = self.reach(sandbox, |client| async move { client.glob(request).await }).await;
         let reply = yes!(self, reply, unsearched);
         let paths = reply.paths.iter().map(|path| absolute(path)).collect();
         Ok(listing::matches(paths, reply.truncated).into())
     }
 
     pub(super) async fn grep(&self, sandbox: &Sandbox, grep: &Grep) -> Result<End, Stop> {
-        let request = GrepRequest {
+        let request = &GrepRequest {
             pattern: grep.pattern.clone(),
             path: below(&grep.path),
             glob: grep.glob.clone(),
             max_count: Some(u64::from(grep.max_count)),
         };
-        let reply = self.reach(sandbox, async |client| client.grep(&request).await).await;
+        let reply = self.reach(sandbox, |client| async move { client.grep(request).await }).await;
         let reply = yes!(self, reply, unsearched);
         let hit = |hit: sandbox_protocol::search::GrepMatch| Hit {
             path: absolute(&hit.path),

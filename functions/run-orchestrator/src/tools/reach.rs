@@ -32,7 +32,8 @@ pub(super) enum Reply<T> {
 
 enum Class {
     No,
-    /// The sandbox has not heard of our generation yet.
+    /// The sandbox has not heard of our generation, or nobody renewed its lease while the run
+    /// rested.
     Introduce,
     Again,
     /// Another try cannot help.
@@ -47,24 +48,25 @@ const fn class(error: &Error) -> Class {
         | Error::Busy
         | Error::Refused { code: ErrorCode::Internal | ErrorCode::Other, .. } => Class::Again,
         Error::NotFound | Error::TooLarge | Error::Refused { .. } => Class::No,
-        Error::UnknownGeneration => Class::Introduce,
-        Error::Fenced | Error::Unauthorized | Error::BadReply(_) | Error::Request(_) => {
-            Class::Hopeless
-        }
+        Error::UnknownGeneration | Error::Fenced => Class::Introduce,
+        Error::Unauthorized | Error::BadReply(_) | Error::Request(_) => Class::Hopeless,
     }
 }
 
 impl Job<'_> {
     /// Makes a request that may be repeated: all of them may, since each either changes nothing,
     /// makes the same thing again, or is recognised by the sandbox.
-    pub(super) async fn reach<T>(
+    pub(super) async fn reach<T, F>(
         &self,
         sandbox: &Sandbox,
-        request: impl AsyncFn(&Client) -> Result<T, Error>,
-    ) -> Result<Reply<T>, Stop> {
+        request: impl Fn(Client) -> F,
+    ) -> Result<Reply<T>, Stop>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         let mut pause = FIRST_PAUSE;
         for left in (0..REQUESTS).rev() {
-            let error = match request(&sandbox.client).await {
+            let error = match request(sandbox.client.clone()).await {
                 Ok(reply) => return Ok(Reply::Yes(reply)),
                 Err(error) => error,
             };
@@ -73,6 +75,7 @@ impl Job<'_> {
                 Class::Introduce => {
                     if let Err(error) = sandbox.renew(self.worker.on.clock.now()).await {
                         self.note(&error);
+                        break;
                     }
                 }
                 Class::Again if left > 0 => {

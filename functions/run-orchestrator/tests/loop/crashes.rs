@@ -214,3 +214,24 @@ async fn a_sandbox_that_does_not_answer_is_replaced() {
     })
     .await;
 }
+
+/// While a run rests nobody renews the sandbox's lease: the next worker does, and goes on.
+#[tokio::test]
+async fn a_sandbox_that_fenced_itself_is_taken_up_again() {
+    on_both(async |pool| {
+        let rig = Rig::with_grace(Duration::ZERO);
+        let turns = json!({"turns": [
+            {"tool_calls": [write("a", "x")]}, {"tool_calls": [write("b", "y")]}, {"text": "done"},
+        ]});
+        let mut world = World::new(&pool, turns).await;
+        world.settings.max_steps_per_invocation = 2;
+        world.settings.time.patience = Duration::from_secs(30);
+        rig.run(&world).await;
+        rig.let_leases_end(&world).await;
+        rig.settle(&world).await;
+        let results = results(&world.log().await);
+        assert!(results.iter().all(|(ok, ..)| *ok), "{results:?}");
+        assert_eq!(rig.file(&world, "b").await.as_deref(), Some("y"));
+    })
+    .await;
+}

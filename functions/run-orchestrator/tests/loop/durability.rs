@@ -156,6 +156,59 @@ async fn t65_a_run_that_crashes_again_and_again_is_given_up() {
     .await;
 }
 
+#[tokio::test]
+async fn a_worker_keeps_its_lease_while_the_model_thinks() {
+    on_both(async |pool| {
+        let slow = json!({"text": "hi", "delay_ms": 600_000});
+        let world = World::new(&pool, json!({"turns": [slow]})).await;
+        tokio::select! {
+            handled = world.deliver() => unreachable!("the model thinks: {handled:?}"),
+            () = async {
+                eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+                world.age_lease().await;
+                let held = "select run_id from runs
+                             where run_id = $1 and lease_until > statement_timestamp()";
+                eventually(Duration::from_secs(5), async || {
+                    pool.query_opt(held, &[world.taken.run.into()]).await.unwrap().is_some()
+                })
+                .await;
+            } => {}
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deadline_that_passes_while_the_model_thinks_ends_the_run() {
+    on_both(async |pool| {
+        let slow = json!({"text": "hi", "delay_ms": 600_000});
+        let world = World::new(&pool, json!({"turns": [slow]})).await;
+        let late = async {
+            eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+            let late = "update runs set deadline_at = seconds_from_now(-1) where run_id = $1";
+            pool.execute(late, &[world.taken.run.into()]).await.unwrap();
+        };
+        let (outcome, ()) = tokio::join!(world.drive(), late);
+        assert_eq!(outcome, Outcome::Terminal);
+        assert_eq!(world.code().await.as_deref(), Some("EXECUTION_TIMEOUT"));
+    })
+    .await;
+}
+
+/// A stored message that nobody can read: the run fails cleanly, with no word of the cause.
+#[tokio::test]
+async fn a_conversation_that_cannot_be_read_fails_the_run() {
+    on_both(async |pool| {
+        let world = World::new(&pool, json!({"turns": [{"text": "hi"}]})).await;
+        let spoil = "update messages set body = '{\"canary\":1}' where run_id = $1";
+        pool.execute(spoil, &[world.taken.run.into()]).await.unwrap();
+        assert_eq!(world.drive().await, Outcome::Terminal);
+        assert_eq!(world.code().await.as_deref(), Some("INTERNAL"));
+        assert!(!format!("{:?}", world.events().await).contains("canary"));
+    })
+    .await;
+}
+
 async fn cancel(world: &World) -> Canceled {
     let agent = AgentName::try_from("analyst".to_owned()).unwrap();
     tasks::cancel(&world.pool, &world.scope.digest(), &agent, world.taken.task).await.unwrap()

@@ -172,3 +172,21 @@ async fn t67_a_manifest_that_was_tampered_with_fails_the_run() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn output_is_limited_in_bytes_and_in_artifacts() {
+    on_both(async |pool| {
+        for (spent, code) in [
+            ("output_bytes = 16777215", "OUTPUT_BYTES_EXCEEDED"),
+            ("output_artifacts = 100", "OUTPUT_ARTIFACTS_EXCEEDED"),
+        ] {
+            let world = World::new(&pool, json!({"turns": [{"text": "hi"}]})).await;
+            let spend = format!("update runs set {spent} where run_id = $1");
+            pool.execute(&spend, &[world.taken.run.into()]).await.unwrap();
+            world.drive().await;
+            assert_eq!(world.code().await.as_deref(), Some(code));
+            assert_eq!(world.answer().await, "");
+        }
+    })
+    .await;
+}

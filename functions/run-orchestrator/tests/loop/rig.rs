@@ -12,12 +12,15 @@ use std::process::{Child, Command as Process, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use cloud::queues::Queues;
 use domain::{Ids, InstanceId, PublicationFailure, RunId, ScopeDigest};
 use messages::publications::PublicationRequested;
 use messages::sandboxes::{Command, SandboxCommand};
 use messages::{Message as _, Queue};
 use sandbox_protocol::bootstrap::{Announcement, RunPayload};
-use sandbox_protocol::client::{Client, Hooks, Transport};
+use sandbox_protocol::client::{Client, Error, Hooks, Transport};
+use sandbox_protocol::files::MkdirRequest;
 use sandbox_protocol::lease::LeaseRequest;
 use sandbox_protocol::{RelativePath, Secret, runtime_token};
 use store::publications::{self, Loaded, Verified};
@@ -39,6 +42,8 @@ pub(crate) struct Rig {
     refuses: Option<PublicationFailure>,
     /// No sandbox starts.
     broken: bool,
+    /// How long a sandbox outlives its lease.
+    grace: Duration,
 }
 
 /// A sandbox server of its own process.
@@ -63,7 +68,13 @@ impl Rig {
             transport: Transport::new().unwrap(),
             refuses: None,
             broken: false,
+            grace: Duration::from_secs(30),
         }
+    }
+
+    /// Sandboxes that stop taking changes this soon after their lease.
+    pub(crate) fn with_grace(grace: Duration) -> Self {
+        Self { grace, ..Self::new() }
     }
 
     pub(crate) fn broken() -> Self {
@@ -138,11 +149,16 @@ impl Rig {
     }
 
     async fn control(&self, world: &World, body: &str) {
-        let SandboxCommand { scope, command, .. } = SandboxCommand::parse(body).unwrap();
-        let Command::Acquire { run } = command else { panic!("nobody asks for the end") };
-        if let Some(woken) = self.acquire(&world.pool, &scope, run).await {
+        if let Some(woken) = self.answer(&world.pool, body).await {
             dispatch::send(&world.pool, &*world.queues, woken).await;
         }
+    }
+
+    /// Gives the run that asks its sandbox. The message that would wake the run is returned.
+    async fn answer(&self, pool: &Pool, body: &str) -> Option<Outgoing> {
+        let SandboxCommand { scope, command, .. } = SandboxCommand::parse(body).unwrap();
+        let Command::Acquire { run } = command else { panic!("nobody asks for the end") };
+        self.acquire(pool, &scope, run).await
     }
 
     async fn acquire(&self, pool: &Pool, scope: &ScopeDigest, run: RunId) -> Option<Outgoing> {
@@ -194,7 +210,7 @@ impl Rig {
     async fn launch(&self, pool: &Pool, instance: &Instance) {
         assert!(sandboxes::launching(pool, instance).await.unwrap());
         if !self.is_running(instance.id) {
-            let server = start(self.folder.path(), &self.workspace(instance), instance.id).await;
+            let server = self.start(&self.workspace(instance), instance.id).await;
             self.servers().insert(instance.id, server);
         }
         let endpoint = self.endpoint(instance.id);
@@ -204,6 +220,63 @@ impl Rig {
         let token = runtime_token(KEY.as_bytes(), instance.id.as_uuid());
         let payload = RunPayload::new(instance.id.as_uuid(), instance.generation_at_launch, token);
         hooks.run(&payload).await.unwrap();
+    }
+
+    /// Starts a server on a workspace and waits until it has said where it listens.
+    async fn start(&self, workspace: &Path, instance: InstanceId) -> Server {
+        std::fs::create_dir_all(workspace).unwrap();
+        let owner = std::fs::metadata(workspace).unwrap();
+        let ready = self.folder.path().join(format!("{}.json", instance.as_uuid()));
+        let child = Process::new(sandboxd())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("COG_BIND", "127.0.0.1")
+            .env("PORT", "0")
+            .env("COG_HOOK_PORT", "0")
+            .env("COG_PARENT_DEATH", std::process::id().to_string())
+            .env("COG_READY_FILE", &ready)
+            .env("COGNITION_WORKSPACE_ROOT", workspace)
+            .env("COG_WORKLOAD_UID", owner.uid().to_string())
+            .env("COG_WORKLOAD_GID", owner.gid().to_string())
+            .env("COG_LEASE_GRACE_S", self.grace.as_secs().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ports = None;
+        eventually(Duration::from_secs(20), async || {
+            let text = std::fs::read_to_string(&ready).unwrap_or_default();
+            ports = serde_json::from_str::<Announcement>(&text).ok();
+            ports.is_some()
+        })
+        .await;
+        Server { child, ports: ports.unwrap() }
+    }
+
+    /// Ends the lease of the run's sandbox, as it would end by itself in a minute, and waits until
+    /// the sandbox takes no change any more.
+    pub(crate) async fn let_leases_end(&self, world: &World) {
+        let row = world
+            .pool
+            .query_opt(
+                "select i.instance_id, i.generation from sandbox_instances i
+                   join sandbox_leases l on l.instance_id = i.instance_id
+                   join tasks t on t.session_id = l.session_id where t.task_id = $1",
+                &[world.taken.task.into()],
+            )
+            .await
+            .unwrap()
+            .unwrap();
+        let generation: i64 = row.get("generation").unwrap();
+        let client = self.client(row.get("instance_id").unwrap()).with_generation(generation);
+        let lease = LeaseRequest { generation, lease_until: Some(1), run_fence: None };
+        client.lease(&lease).await.unwrap();
+        let probe = MkdirRequest { path: "probe".to_owned() };
+        eventually(Duration::from_secs(10), async || {
+            matches!(client.mkdir(&probe).await, Err(Error::Fenced))
+        })
+        .await;
     }
 
     fn endpoint(&self, instance: InstanceId) -> String {
@@ -302,33 +375,23 @@ async fn workspace_key(world: &World) -> Option<String> {
     row.map(|row| row.get("workspace_key").unwrap())
 }
 
-/// Starts a server on a workspace and waits until it has said where it listens.
-async fn start(home: &Path, workspace: &Path, instance: InstanceId) -> Server {
-    std::fs::create_dir_all(workspace).unwrap();
-    let owner = std::fs::metadata(workspace).unwrap();
-    let ready = home.join(format!("{}.json", instance.as_uuid()));
-    let child = Process::new(sandboxd())
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("COG_BIND", "127.0.0.1")
-        .env("PORT", "0")
-        .env("COG_HOOK_PORT", "0")
-        .env("COG_PARENT_DEATH", std::process::id().to_string())
-        .env("COG_READY_FILE", &ready)
-        .env("COGNITION_WORKSPACE_ROOT", workspace)
-        .env("COG_WORKLOAD_UID", owner.uid().to_string())
-        .env("COG_WORKLOAD_GID", owner.gid().to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut ports = None;
-    eventually(Duration::from_secs(20), async || {
-        let text = std::fs::read_to_string(&ready).unwrap_or_default();
-        ports = serde_json::from_str::<Announcement>(&text).ok();
-        ports.is_some()
-    })
-    .await;
-    Server { child, ports: ports.unwrap() }
+/// Queues whose controller has done its work before the send returns.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) rig: Rig,
+    pub(crate) pool: Pool,
+}
+
+#[async_trait]
+impl Queues for Prompt {
+    async fn send(
+        &self,
+        queue: Queue,
+        body: String,
+        _delay: Duration,
+    ) -> Result<(), cloud::queues::Error> {
+        assert_eq!(queue, Queue::Sandboxes, "nothing else is asked for");
+        self.rig.answer(&self.pool, &body).await;
+        Ok(())
+    }
 }

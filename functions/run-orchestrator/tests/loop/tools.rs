@@ -1,16 +1,18 @@
 //! Tools on a real sandbox server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{Body, Message, ToolArtifact, ToolStatus};
 use domain::{ArtifactContent, EventBody, PublicationFailure, TaskState};
+use lambda_kit::deadline::Budget;
 use messages::Queue;
 use run_orchestrator::Outcome;
 use serde_json::{Value, json};
 use store::Pool;
 
 use crate::common::{INVOCATION, Setup, World, on_both};
-use crate::rig::Rig;
+use crate::rig::{Prompt, Rig};
 
 /// Calls these tools, one answer after the other, and then says "done".
 fn script(calls: impl IntoIterator<Item = Value>) -> Value {
@@ -308,6 +310,22 @@ async fn a_run_rests_until_its_sandbox_is_there() {
         rig.settle(&world).await;
         assert_eq!(world.state().await, TaskState::Completed);
         assert_eq!(rig.file(&world, "a").await.as_deref(), Some("x"));
+    })
+    .await;
+}
+
+/// The sandbox is ready after the worker looked for it and before it rests: the worker stays awake.
+#[tokio::test]
+async fn a_wake_up_between_look_and_rest_is_not_lost() {
+    on_both(async |pool| {
+        let mut world = World::new(&pool, script([write("a", "x")])).await;
+        world.settings.time.patience = Duration::ZERO;
+        let claimed = world.claim().await;
+        let mut worker = world.worker();
+        worker.queues = Arc::new(Prompt { rig: Rig::new(), pool: pool.clone() });
+        let outcome = Box::pin(worker.drive(claimed, Budget::of(INVOCATION))).await.unwrap();
+        assert_eq!(outcome, Outcome::Terminal);
+        assert_eq!(world.state().await, TaskState::Completed);
     })
     .await;
 }

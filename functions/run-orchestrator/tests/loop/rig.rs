@@ -244,14 +244,18 @@ impl Rig {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut ports = None;
-        eventually(Duration::from_secs(20), async || {
-            let text = std::fs::read_to_string(&ready).unwrap_or_default();
-            ports = serde_json::from_str::<Announcement>(&text).ok();
-            ports.is_some()
-        })
-        .await;
-        Server { child, ports: ports.unwrap() }
+        let announced = async {
+            loop {
+                let text = std::fs::read_to_string(&ready).unwrap_or_default();
+                if let Ok(ports) = serde_json::from_str(&text) {
+                    return ports;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let ports = tokio::time::timeout(Duration::from_secs(20), announced).await;
+        let ports = ports.expect("the server says where it listens");
+        Server { child, ports }
     }
 
     /// Ends the lease of the run's sandbox, as it would end by itself in a minute, and waits until

@@ -176,7 +176,7 @@ async fn what_was_never_launched_is_released_too() {
     on_both(async |pool| {
         let world = World::new(pool).await;
         let run = world.run().await;
-        let instance = world.reserve(&run).await;
+        let instance = world.reserve(&run).await.id;
         world.end(run.clone()).await;
         world.sql("update sandbox_leases set idle_release_at = seconds_from_now(-1)").await;
         let release = body(&run, Command::Release { instance });

@@ -8,6 +8,7 @@ use testkit::queues::Fault;
 use testkit::{Database, MemoryQueues, killed_after, on_both};
 
 use super::world::{World, acquire, body};
+use crate::{End, LaunchError};
 
 #[tokio::test]
 async fn killed_anywhere_in_an_acquisition_there_is_one_sandbox_and_no_orphan() {
@@ -107,6 +108,25 @@ async fn a_launch_that_fails_and_is_killed_anywhere_is_told_once_for_all() {
             break;
         }
     }
+}
+
+/// A launch and a release can be under way at the same time: one has read its row before the other
+/// has changed it.
+#[tokio::test]
+async fn what_was_ended_is_never_started_again() {
+    on_both(async |pool| {
+        let world = World::new(pool).await;
+        let run = world.run().await;
+        let instance = world.reserve(&run).await;
+        assert_eq!(world.controller.backend.terminate(&instance).await, End::Confirmed);
+        let late = world.controller.backend.launch(&instance).await;
+        assert!(matches!(late, Err(LaunchError::Ended)), "{late:?}");
+        assert_eq!(world.running(), []);
+        // The run gets another one.
+        world.ask(&run).await;
+        assert_ne!(world.held(&run).await.instance, instance.id);
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn without_a_recovery_the_next_acquisition_finds_out_too() {
         let (ready, reserved) = (world.run_in("ready").await, world.run_in("reserved").await);
         world.ask(&ready).await;
         let old = world.held(&ready).await;
-        let never = world.reserve(&reserved).await;
+        let never = world.reserve(&reserved).await.id;
         let world = world.restarted().await;
         for run in [&ready, &reserved] {
             world.ask(run).await;
@@ -106,7 +106,7 @@ async fn a_launch_that_a_living_runner_is_at_is_left_to_it() {
         let owner = World::new(pool).await;
         let other = owner.beside().await;
         let run = owner.run().await;
-        let instance = owner.reserve(&run).await;
+        let instance = owner.reserve(&run).await.id;
         assert!(other.handle(&acquire(&run)).await.is_err());
         assert_eq!(other.running(), []);
         owner.handle(&acquire(&run)).await.unwrap();

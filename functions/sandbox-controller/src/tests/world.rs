@@ -16,7 +16,7 @@ use sandbox_protocol::runtime_token;
 use store::admission::{Admission, Admitted, admit};
 use store::conversation::Envelope;
 use store::runs::{self, Claim, Ending};
-use store::sandboxes::{self, Acquired, Held, HeldSandbox, InstanceState};
+use store::sandboxes::{self, Acquired, Held, HeldSandbox, Instance, InstanceState};
 use store::{Lease, Pool};
 use tempfile::TempDir;
 use testkit::{MemoryQueues, eventually, sandboxd};
@@ -142,11 +142,11 @@ impl World {
     }
 
     /// Reserves a sandbox and goes no further.
-    pub(super) async fn reserve(&self, lease: &Lease) -> InstanceId {
+    pub(super) async fn reserve(&self, lease: &Lease) -> Instance {
         let wish = self.controller.backend.wish();
         let (pool, scope) = (&self.pool, lease.scope());
         match sandboxes::acquire(pool, &self.ids, scope, lease.run(), &wish).await.unwrap() {
-            Acquired::Launch(instance) => instance.id,
+            Acquired::Launch(instance) => instance,
             other => panic!("{other:?}"),
         }
     }

@@ -121,7 +121,8 @@ impl Keeper {
         let admin = Pool::connect(&url(cluster.port(), "postgres"), 1).await.map_err(chain)?;
         let this = Self { cluster, admin, made: std::cell::Cell::new(0) };
         this.admin.execute(&format!("create database {TEMPLATE}"), &[]).await.map_err(chain)?;
-        let template = Pool::connect(&url(this.cluster.port(), TEMPLATE), 1).await.map_err(chain)?;
+        let template =
+            Pool::connect(&url(this.cluster.port(), TEMPLATE), 1).await.map_err(chain)?;
         migrations::migrate(&template).await.map_err(chain)?;
         Ok(this)
     }

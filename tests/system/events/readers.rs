@@ -20,8 +20,11 @@ use store::events;
 
 use super::samples;
 
+/// Fails when a sample is not what it should be.
+type Reader = fn(&str);
+
 /// By the beginning of a sample's name; the first that fits reads it.
-pub(super) const READERS: &[(&str, fn(&str))] = &[
+pub(super) const READERS: &[(&str, Reader)] = &[
     ("a2a-ingress/", request),
     ("artifact-publisher/", queue_event::<PublicationRequested>),
     ("run-orchestrator/", queue_event::<RunReady>),
@@ -215,12 +218,12 @@ struct JsonRpcErrorObject {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HttpJsonError {
-    error: Status,
+    error: RpcStatus,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Status {
+struct RpcStatus {
     code: u16,
     status: String,
     message: String,

@@ -1,6 +1,7 @@
 //! What the activation is guarded by, and what it is not.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use store::publications::Outcome;
 use store::runs::{self, Claim, Ending};
 use store::sandboxes::{self, Acquired, Releasing, Wish};
 use store::{Pool, tasks};
-use testkit::on_both;
+use testkit::{Database, eventually, on_both};
 
 use super::scene::{Scene, agent};
 
@@ -124,6 +125,48 @@ async fn a_sandbox_that_is_replaced_after_the_upload_publishes_nothing() {
         assert_eq!(scene.queues.take().len(), 1, "the run is told");
     })
     .await;
+}
+
+#[tokio::test]
+async fn another_allocation_of_the_same_generation_is_no_stand_in() {
+    on_both(async |pool| {
+        let (scene, outcome) = meanwhile(&pool, |scene| {
+            let (pool, old, new) = (scene.pool.clone(), scene.instance.id, scene.ids.instance());
+            async move {
+                let sql = "update sandbox_leases set instance_id = $2 where instance_id = $1";
+                assert_eq!(pool.execute(sql, &[old.into(), new.into()]).await.unwrap(), 1);
+            }
+        })
+        .await;
+        assert_eq!(outcome, Outcome::Failed(Code::SandboxReplaced));
+        assert!(scene.announced().await.is_empty());
+    })
+    .await;
+}
+
+/// A cancellation that is under way when the activation begins: the activation waits for its end.
+#[tokio::test]
+async fn an_activation_does_not_overtake_a_cancellation_that_is_being_committed() {
+    let database = Database::postgres().await;
+    let pool = database.pool(2).await;
+    let scene = Arc::new(Scene::new(&pool).await);
+    let publication = scene.publish("a", "ab").await;
+    let other = database.pool(1).await;
+    let mut cancel = other.begin().await.unwrap();
+    let sql = "update runs set state = 'aborted', fence = fence + 1 where run_id = $1";
+    cancel.execute(sql, &[scene.lease.run().into()]).await.unwrap();
+    let publishing = Arc::clone(&scene);
+    let delivery = tokio::spawn(async move { publishing.deliver(publication, 1).await });
+    eventually(Duration::from_secs(30), async || {
+        let sql = "select count(*) as waiting from pg_locks where not granted";
+        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+        row.get::<i64>("waiting").unwrap() > 0
+    })
+    .await;
+    cancel.commit().await.unwrap();
+    assert!(delivery.await.unwrap());
+    assert_eq!(scene.outcome(publication).await, Outcome::Failed(Code::RunEnded));
+    assert!(scene.announced().await.is_empty());
 }
 
 /// A later worker of the same run keeps the sandbox, and the publication of the first one counts.

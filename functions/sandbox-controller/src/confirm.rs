@@ -61,7 +61,7 @@ pub(crate) async fn confirm(
 }
 
 async fn attempt(client: &Client, instance: &Instance) -> Result<String, Error> {
-    // No horizon: a process sandbox fences nobody by itself. Its runs tell it their fences.
+    // No end of the lease and no fence: the run's worker tells both with its own heartbeat.
     let lease =
         LeaseRequest { generation: instance.generation, lease_until: None, run_fence: None };
     client.lease(&lease).await?;

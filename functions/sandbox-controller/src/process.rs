@@ -7,9 +7,9 @@
 //! ```
 //!
 //! **A server is ended only by the controller that started it, and counts as gone only when the
-//! kernel has given its lock free.** A server holds the lock of its instance for as long as it
-//! lives, a controller that of its runner: neither a dead controller nor a recycled process number
-//! or port is ever mistaken for a living one.
+//! kernel has given its lock free.** A server and those who look after its commands hold the lock of
+//! the instance for as long as they live, a controller that of its runner: neither a dead controller
+//! nor a recycled process number or port is ever mistaken for a living one.
 //!
 //! Servers listen on the loopback device, on ports that the kernel chooses, with an environment of
 //! our making, in a process group of their own, and end when their controller does.

@@ -10,7 +10,7 @@ use messages::Queue;
 use messages::sandboxes::Command;
 use sandbox_protocol::client;
 use store::sandboxes::{Held, InstanceState};
-use testkit::{on_both, on_both_databases};
+use testkit::{Database, on_both, on_both_databases};
 use world::{World, acquire, body};
 
 #[tokio::test]
@@ -233,7 +233,8 @@ async fn what_belongs_to_nothing_is_left_for_a_person() {
 /// The samples in `events/` are what the function takes, and name the failed messages.
 #[tokio::test]
 async fn the_sample_events_are_read_and_their_failures_named() {
-    let world = World::new(testkit::Database::sqlite().await.pool(1).await).await;
+    let database = Database::sqlite().await;
+    let world = World::new(database.pool(1).await).await;
     for (name, sample) in [
         ("acquire", include_str!("../../../events/sandbox-controller/acquire.json")),
         ("release", include_str!("../../../events/sandbox-controller/release.json")),

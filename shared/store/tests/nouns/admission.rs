@@ -1,12 +1,15 @@
 //! P0: what a request becomes.
 
+use std::time::Duration;
+
 use domain::{PartKind, TaskState};
 use messages::{Message as _, Queue, runs::RunReady};
 use store::admission::Admitted;
 use store::conversation;
 use store::runs::{Ending, finish};
 use store::tasks::{Want, view};
-use testkit::on_both;
+use testkit::{Database, on_both};
+use tokio::time::timeout;
 
 use crate::common::{Request, agent, claimed, scope, text, working};
 
@@ -150,6 +153,23 @@ async fn scenario_22_a_busy_context_is_told_and_its_run_is_unaffected() {
         claimed(&pool, "a", first.run).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_busy_context_is_told_at_once_while_a_worker_writes_to_its_run() {
+    // Each would wait for the other's row for ever. On SQLite there is one writer at a time.
+    let database = Database::postgres().await;
+    let pool = database.pool(1).await;
+    let first = Request::new("a", "m1").context("c").taken(&pool).await;
+    let mut worker = database.pool(1).await.begin().await.unwrap();
+    let claim = "update runs set fence = fence + 1 where run_id = $1";
+    worker.execute(claim, &[first.run.into()]).await.unwrap();
+    let told = async {
+        assert_eq!(Request::new("a", "m2").context("c").admit(&pool).await, Admitted::Busy);
+        let again = Request::new("a", "m1").context("c").admit(&pool).await;
+        assert_eq!(again, Admitted::Existing(first.task));
+    };
+    timeout(Duration::from_secs(20), told).await.expect("nobody waits for the worker");
 }
 
 #[tokio::test]

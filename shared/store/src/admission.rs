@@ -94,9 +94,10 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
         if has_live_run(&mut tx, &scope, target.session).await? {
             // A duplicate is told before busy: the first of two identical messages makes its
             // context busy, and may have done so while we waited for the session.
-            let duplicate = match request.idempotent {
-                true => earlier(&mut tx, &scope, request).await?,
-                false => None,
+            let duplicate = if request.idempotent {
+                earlier(&mut tx, &scope, request).await?
+            } else {
+                None
             };
             return Ok(duplicate.unwrap_or(Admitted::Busy));
         }
@@ -215,11 +216,7 @@ async fn continued(
 ///
 /// Looked at and not tried: an insert that meets the index of live runs would wait for the worker
 /// that is writing to that run, and the worker may be waiting for our session.
-async fn has_live_run(
-    tx: &mut Tx,
-    scope: &ScopeDigest,
-    session: SessionId,
-) -> Result<bool, Error> {
+async fn has_live_run(tx: &mut Tx, scope: &ScopeDigest, session: SessionId) -> Result<bool, Error> {
     let row = tx
         .query_opt(
             "-- store::admission::live_run

@@ -1,10 +1,12 @@
 //! Two sweepers at once, and one that dies anywhere.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use domain::{PublicationFailure, PublicationId, TaskState};
 use messages::Queue;
 use store::Pool;
+use store::admission::Admitted;
 use store::publications::Outcome;
 use testkit::{Database, killed_after, on_both_databases};
 
@@ -132,6 +134,37 @@ async fn killed_at_every_await_and_swept_again_nothing_is_lost_or_doubled() {
         if survived {
             assert!(polls > 30, "the sweep was killed {polls} times only");
             break;
+        }
+    }
+}
+
+/// A client writes on at the very moment at which its run ends: nobody is turned away for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_message_that_arrives_while_its_run_is_ended_is_admitted_or_told_to_wait() {
+    let database = Database::postgres().await;
+    let world = World::new(&database.pool(1).await);
+    let mut clients = Vec::new();
+    for _ in 0..5 {
+        clients.push(Arc::new(World::new(&database.pool(1).await)));
+    }
+    for round in 0..20 {
+        let context = format!("context-{round}");
+        let Admitted::New(taken) = world.admit_in(Some(&context)).await.unwrap() else {
+            panic!("a new conversation")
+        };
+        world.pass_deadline(taken.run).await;
+        let messages: Vec<_> = clients
+            .iter()
+            .map(|client| {
+                let (client, context) = (Arc::clone(client), context.clone());
+                tokio::spawn(async move { client.admit_in(Some(&context)).await })
+            })
+            .collect();
+        let swept = world.sweeper.sweep().await;
+        assert_eq!((swept.runs_timed_out, swept.rows_failed), (1, 0), "round {round}");
+        for message in messages {
+            let admitted = message.await.unwrap().unwrap();
+            assert!(matches!(admitted, Admitted::New(_) | Admitted::Busy), "round {round}");
         }
     }
 }

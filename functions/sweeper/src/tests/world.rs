@@ -68,12 +68,20 @@ impl World {
 
     /// A queued run whose sender died before it sent the message.
     pub(crate) async fn admitted_unsent(&self) -> (Work, store::Outgoing) {
+        match self.admit_in(None).await.unwrap() {
+            Admitted::New(taken) => (Work { task: taken.task, run: taken.run }, taken.outgoing),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A client's message, to the conversation of this name or to a new one.
+    pub(crate) async fn admit_in(&self, context: Option<&str>) -> Result<Admitted, store::Error> {
         let message_id = self.ids.uuid().to_string();
         let request = Admission {
             scope: &self.scope,
             agent: &AgentName::try_from("analyst".to_owned()).unwrap(),
             message_id: &message_id,
-            context_id: None,
+            context_id: context,
             task: None,
             envelope: Envelope { v: Envelope::VERSION, ..Envelope::default() },
             parts: &[],
@@ -83,10 +91,7 @@ impl World {
             manifest_digest: "d",
             timeout: Duration::from_hours(1),
         };
-        match admit(&self.pool, &self.ids, &request).await.unwrap() {
-            Admitted::New(taken) => (Work { task: taken.task, run: taken.run }, taken.outgoing),
-            other => panic!("{other:?}"),
-        }
+        admit(&self.pool, &self.ids, &request).await
     }
 
     /// A run that a worker is at.

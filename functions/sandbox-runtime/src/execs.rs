@@ -9,6 +9,6 @@ mod plan;
 mod run;
 mod window;
 
-pub(crate) use journal::{Journal, Limits, Record, Reserved};
+pub(crate) use journal::{Journal, Limits, Record, Reserved, Stopping};
 pub(crate) use plan::{Base, Plan};
 pub(crate) use run::{Launch, start};

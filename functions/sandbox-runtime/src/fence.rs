@@ -78,18 +78,25 @@ impl Fence {
         })
     }
 
-    /// Renews or adopts.
-    pub(crate) fn lease(&self, request: &LeaseRequest) -> Result<LeaseReply, Refusal> {
+    /// Renews or adopts. `adopted` is called while nobody may change anything: whatever it finds is
+    /// an older owner's.
+    pub(crate) fn lease<T>(
+        &self,
+        request: &LeaseRequest,
+        adopted: impl FnOnce() -> T,
+    ) -> Result<(LeaseReply, Option<T>), Refusal> {
         let mut owner = self.owner.write().unwrap_or_else(PoisonError::into_inner);
         if request.generation < owner.generation {
             return Err(FENCED);
         }
+        let mut found = None;
         if request.generation > owner.generation {
             *owner = Owner {
                 generation: request.generation,
                 run_fence: request.run_fence,
                 lease_until: request.lease_until,
             };
+            found = Some(adopted());
         } else {
             if request.run_fence.is_some_and(|fence| Some(fence) < owner.run_fence) {
                 return Err(FENCED);
@@ -98,7 +105,7 @@ impl Fence {
             owner.lease_until = owner.lease_until.max(request.lease_until);
         }
         let (generation, lease_until) = (owner.generation, owner.lease_until);
-        Ok(LeaseReply { generation, lease_until, state: LeaseState::Admitted })
+        Ok((LeaseReply { generation, lease_until, state: LeaseState::Admitted }, found))
     }
 
     /// Generation and end of the lease, for people.

@@ -21,7 +21,7 @@ use sandbox_protocol::lease::LeaseRequest;
 use crate::admission::{HEALTH, LEASE, Owned, admit};
 use crate::log::{self, Log};
 use crate::refusal::{Refusal, json};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{PATIENCE, Sandbox};
 use body::Json;
 
 type Answer = Result<Response, Refusal>;
@@ -70,6 +70,16 @@ async fn health(State(sandbox): State<Arc<Sandbox>>) -> Response {
     json(status, &health)
 }
 
-async fn lease(Owned(instance): Owned, Json(request): Json<LeaseRequest>) -> Answer {
-    Ok(json(StatusCode::OK, &instance.fence.lease(&request)?))
+/// An adoption ends the commands that an older owner has left running: nobody waits for them any
+/// more, and they would go on changing the workspace.
+async fn lease(
+    State(sandbox): State<Arc<Sandbox>>,
+    Owned(instance): Owned,
+    Json(request): Json<LeaseRequest>,
+) -> Answer {
+    let (reply, left) = instance.fence.lease(&request, || sandbox.stop_commands())?;
+    if let Some(left) = left {
+        left.gone(PATIENCE).await;
+    }
+    Ok(json(StatusCode::OK, &reply))
 }

@@ -7,7 +7,7 @@ use sandbox_protocol::health::{Capabilities, Health, HealthStatus, WorkspaceHeal
 
 use crate::clock;
 use crate::config::Settings;
-use crate::execs::{Journal, Launch};
+use crate::execs::{Journal, Launch, Stopping};
 use crate::identity::Identity;
 use crate::process::{self, Children, Workload};
 use crate::refusal::Refusal;
@@ -17,10 +17,10 @@ use crate::workspace::{Workspace, draft};
 
 /// How long a probe of the workspace is believed.
 const PROBE: Duration = Duration::from_secs(1);
-/// From the request to stop to the end by force, when the instance ends.
+/// From the request to stop to the end by force, when the instance ends or gets another owner.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the end of everything is waited for.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 #[derive(Debug)]
 pub(crate) struct Sandbox {
@@ -109,6 +109,11 @@ impl Sandbox {
         };
         *lock() = Some((Instant::now(), health.clone()));
         health
+    }
+
+    /// Begins to end the commands that run.
+    pub(crate) fn stop_commands(&self) -> Stopping {
+        self.journal.stop_running(GRACE)
     }
 
     /// Takes nothing any more and ends all commands. May be repeated.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// An equal generation renews, a higher one adopts (the run fence then starts anew), a lower one
 /// is refused as `fenced`. When the reply to an adoption is out, no change of an older generation
-/// can take place any more, not even one that was under way.
+/// can take place any more, not even one that was under way, and the commands that an older owner
+/// had running have ended. What its finished commands left running on purpose goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRequest {
     pub generation: i64,

@@ -173,20 +173,42 @@ impl Journal {
     /// Ends all commands and what they left running; returns when nothing is left, or when the time
     /// is up.
     pub(crate) async fn kill_all(&self, grace: Duration, patience: Duration) {
-        let records: Vec<_> = self.lock().records().cloned().collect();
-        for record in &records {
-            let _ = record.kills.send(grace);
-        }
-        let all_gone = async {
-            for record in &records {
-                record.wait_gone().await;
-            }
-        };
-        let _ = timeout(patience, all_gone).await;
+        let records = self.lock().records().cloned().collect();
+        Stopping::of(records, grace).gone(patience).await;
+    }
+
+    /// Begins to end the commands that run. What those that are over have left running stays.
+    pub(crate) fn stop_running(&self, grace: Duration) -> Stopping {
+        let entries = self.lock();
+        let running = entries.records().filter(|record| record.is_running());
+        Stopping::of(running.cloned().collect(), grace)
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Commands that were asked to end.
+#[derive(Debug)]
+pub(crate) struct Stopping(Vec<Arc<Record>>);
+
+impl Stopping {
+    fn of(records: Vec<Arc<Record>>, grace: Duration) -> Self {
+        for record in &records {
+            let _ = record.kills.send(grace);
+        }
+        Self(records)
+    }
+
+    /// Returns when nothing of them is left, or when the time is up.
+    pub(crate) async fn gone(self, patience: Duration) {
+        let all_gone = async {
+            for record in &self.0 {
+                record.wait_gone().await;
+            }
+        };
+        let _ = timeout(patience, all_gone).await;
     }
 }
 

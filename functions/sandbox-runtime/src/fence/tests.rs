@@ -10,6 +10,10 @@ fn lease(generation: i64, lease_until: Option<i64>, run_fence: Option<i64>) -> L
     LeaseRequest { generation, lease_until, run_fence }
 }
 
+fn renew(fence: &Fence, request: &LeaseRequest) -> Result<LeaseReply, Refusal> {
+    fence.lease(request, || ()).map(|(reply, _)| reply)
+}
+
 fn fence() -> Fence {
     Fence::new(5, None, Duration::from_secs(30))
 }
@@ -25,9 +29,9 @@ fn scenario_20_an_older_generation_is_fenced() {
 fn scenario_21_a_newer_generation_must_be_announced() {
     let fence = fence();
     assert_eq!(fence.admit(ticket(7, None)), Err(UNKNOWN));
-    fence.lease(&lease(6, None, None)).unwrap();
+    renew(&fence, &lease(6, None, None)).unwrap();
     assert_eq!(fence.admit(ticket(5, None)), Err(FENCED));
-    assert_eq!(fence.lease(&lease(5, None, None)), Err(FENCED));
+    assert_eq!(renew(&fence, &lease(5, None, None)), Err(FENCED));
     assert_eq!(fence.admit(ticket(6, None)), Ok(()));
 }
 
@@ -36,23 +40,32 @@ fn a_lower_run_fence_is_refused_until_the_next_generation() {
     let fence = fence();
     fence.admit(ticket(5, Some(9))).unwrap();
     assert_eq!(fence.admit(ticket(5, Some(8))), Err(FENCED));
-    assert_eq!(fence.lease(&lease(5, None, Some(8))), Err(FENCED));
+    assert_eq!(renew(&fence, &lease(5, None, Some(8))), Err(FENCED));
     fence.admit(ticket(5, None)).unwrap();
-    fence.lease(&lease(6, None, None)).unwrap();
+    renew(&fence, &lease(6, None, None)).unwrap();
     fence.admit(ticket(6, Some(1))).unwrap();
 }
 
 #[test]
 fn a_lease_never_moves_backwards_and_its_end_stops_changes_until_it_is_renewed() {
     let fence = fence();
-    fence.lease(&lease(5, Some(1_000), None)).unwrap();
-    assert_eq!(fence.lease(&lease(5, Some(900), None)).unwrap().lease_until, Some(1_000));
+    renew(&fence, &lease(5, Some(1_000), None)).unwrap();
+    assert_eq!(renew(&fence, &lease(5, Some(900), None)).unwrap().lease_until, Some(1_000));
     assert_eq!(fence.commit(ticket(5, None), 31_000, || ()), Ok(()));
     assert_eq!(fence.commit(ticket(5, None), 31_001, || ()), Err(RAN_OUT));
     assert_eq!(fence.admit(ticket(5, None)), Ok(()), "reading goes on");
-    fence.lease(&lease(5, Some(2_000), None)).unwrap();
+    renew(&fence, &lease(5, Some(2_000), None)).unwrap();
     assert_eq!(fence.commit(ticket(5, None), 31_001, || ()), Ok(()));
-    assert_eq!(fence.lease(&lease(6, Some(7), None)).unwrap().lease_until, Some(7));
+    assert_eq!(renew(&fence, &lease(6, Some(7), None)).unwrap().lease_until, Some(7));
+}
+
+#[test]
+fn an_adoption_is_told_and_a_renewal_is_not() {
+    let fence = fence();
+    assert_eq!(fence.lease(&lease(5, None, None), || ()).unwrap().1, None);
+    assert_eq!(fence.lease(&lease(6, None, None), || ()).unwrap().1, Some(()));
+    assert_eq!(fence.lease(&lease(6, None, None), || ()).unwrap().1, None);
+    assert!(fence.lease(&lease(5, None, None), || ()).is_err());
 }
 
 proptest! {
@@ -68,7 +81,7 @@ proptest! {
             let generation = current.0 + step;
             let outdated = step < 0 || (step == 0 && run_fence < current.1);
             if leases {
-                let done = fence.lease(&lease(generation, None, Some(run_fence)));
+                let done = renew(&fence, &lease(generation, None, Some(run_fence)));
                 prop_assert_eq!(done.is_err(), outdated);
                 if !outdated {
                     current = (generation, run_fence);

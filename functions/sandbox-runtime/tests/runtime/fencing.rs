@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use sandbox_protocol::client::Error;
-use sandbox_protocol::exec::{KillExec, StartExec};
+use sandbox_protocol::exec::{ExecState, KillExec, StartExec};
 use sandbox_protocol::files::{LsRequest, ReadRequest, WriteRequest};
 use sandbox_protocol::lease::LeaseRequest;
 use sandbox_protocol::{ErrorCode, Secret};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{GENERATION, Server, answer, code, id};
+use crate::support::{GENERATION, Server, answer, code, id, marker, running, until};
 
 fn write() -> WriteRequest {
     WriteRequest { path: "file".to_owned(), content: "new".to_owned() }
@@ -84,34 +84,62 @@ async fn an_upload_under_way_is_refused_once_another_owner_took_over() {
     upload.write_all(head.as_bytes()).await.unwrap();
     upload.write_all(&vec![b'x'; 300_000]).await.unwrap();
     let drafts = || std::fs::read_dir(server.workspace()).unwrap().count();
-    crate::support::until("the upload has begun", || drafts() == 2).await;
+    until("the upload has begun", || drafts() == 2).await;
     server.stranger().lease(&lease(GENERATION + 1)).await.unwrap();
     upload.write_all(&vec![b'x'; 300_000]).await.unwrap();
     let mut reply = vec![0; 12];
     upload.read_exact(&mut reply).await.unwrap();
     assert_eq!(String::from_utf8(reply).unwrap(), "HTTP/1.1 409");
     assert_eq!(std::fs::read(server.workspace().join("file")).unwrap(), b"new");
-    crate::support::until("the draft is gone", || drafts() == 1).await;
+    until("the draft is gone", || drafts() == 1).await;
+}
+
+#[tokio::test]
+async fn an_adoption_ends_what_an_older_owner_has_running_and_a_renewal_does_not() {
+    let server = Server::start().await;
+    let (mark, kept) = (marker(), marker());
+    let left = format!("(sleep 100.{kept} >/dev/null 2>&1 &); echo left");
+    server.client().exec_start(id(1), &StartExec::shell(left)).await.unwrap();
+    server.client().exec_wait(id(1), Duration::from_secs(20)).await.unwrap();
+    let command = StartExec::shell(format!("sleep 100.{mark}; touch late"));
+    server.client().exec_start(id(2), &command).await.unwrap();
+    until("it runs", || running(&mark) >= 2).await;
+    server.stranger().lease(&lease(GENERATION)).await.unwrap();
+    assert!(running(&mark) >= 2);
+
+    server.stranger().lease(&lease(GENERATION + 1)).await.unwrap();
+    assert_eq!(running(&mark), 0, "gone when the adoption is answered");
+    assert!(!server.workspace().join("late").exists());
+    assert!(running(&kept) >= 1, "what a finished command has left on purpose goes on");
+    let next = server.stranger().with_generation(GENERATION + 1);
+    let status = next.exec_wait(id(2), Duration::ZERO).await.unwrap();
+    assert_eq!(status.state, ExecState::Killed);
+    next.exec_start(id(3), &StartExec::shell("true")).await.unwrap();
 }
 
 #[tokio::test]
 async fn scenario_49_without_a_live_lease_nothing_changes_and_what_runs_goes_on() {
     let server = Server::launch(&[("COG_LEASE_GRACE_S", "0")]).await;
     let mut payload = server.payload();
-    payload.lease_until = Some(i64::MAX);
+    payload.lease_until = Some(1);
     server.hooks().run(&payload).await.unwrap();
     let client = server.client();
-    client.exec_start(id(1), &StartExec::shell("sleep 100")).await.unwrap();
-    let ended = LeaseRequest { lease_until: Some(1), ..lease(6) };
-    server.stranger().lease(&ended).await.unwrap();
-    let client = server.stranger().with_generation(6);
+    let renew = async |lease_until| {
+        let renewed = LeaseRequest { lease_until: Some(lease_until), ..lease(GENERATION) };
+        client.lease(&renewed).await.unwrap().lease_until
+    };
+    let soon = async || client.health().await.unwrap().time + 300;
+    while client.exec_start(id(1), &StartExec::shell("sleep 100")).await.is_err() {
+        renew(soon().await).await;
+    }
+    // The lease ends by itself, a moment later.
+    while client.write(&write()).await.is_ok() {}
     assert!(matches!(client.write(&write()).await, Err(Error::Fenced)));
     let started = client.exec_start(id(2), &StartExec::shell("true")).await;
     assert!(matches!(started, Err(Error::Fenced)));
     client.ls(&LsRequest::default()).await.unwrap();
     assert!(!client.exec_wait(id(1), Duration::ZERO).await.unwrap().is_over());
-    let renewed = LeaseRequest { lease_until: Some(i64::MAX), ..lease(6) };
-    assert_eq!(client.lease(&renewed).await.unwrap().lease_until, Some(i64::MAX));
+    assert_eq!(renew(i64::MAX).await, Some(i64::MAX));
     client.write(&write()).await.unwrap();
     client.exec_kill(id(1), &KillExec::default()).await.unwrap();
     let read = ReadRequest { path: "file".to_owned(), ..ReadRequest::default() };

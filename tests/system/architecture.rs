@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cloud", &["domain", "lambda-kit", "messages"]),
     ("store", &["domain", "messages"]),
     ("model", &["agent", "domain"]),
-    ("dispatch", &["cloud", "lambda-kit", "messages", "store"]),
+    ("dispatch", &["cloud", "domain", "lambda-kit", "messages", "store"]),
     ("published", &["cloud", "domain", "store"]),
     ("sandbox-runtime", &["sandbox-protocol"]),
 ];

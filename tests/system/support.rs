@@ -1,0 +1,27 @@
+//! What the stories share: a home for a system, its client, and a look into its database.
+//!
+//! - [`home`]: a data folder with agents, and what runs below it
+//! - [`caller`]: an A2A client over real HTTP
+//! - [`book`]: what must hold of a task, as its rows tell
+//! - [`stage`]: the handlers alone, with queues that the story delivers
+//! - [`age`]: time that passes in the database
+//! - [`proxy`]: a connection to PostgreSQL that breaks on plan
+//! - [`life`]: the system as a process that can be killed
+//! - [`chance`]: random numbers that come again
+
+pub(crate) mod age;
+pub(crate) mod book;
+pub(crate) mod caller;
+pub(crate) mod chance;
+pub(crate) mod home;
+pub(crate) mod life;
+pub(crate) mod proxy;
+pub(crate) mod stage;
+
+use std::time::Duration;
+
+/// What nothing takes that works, even on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the demo is asked for.
+pub(crate) use cognition_local::demo::REQUEST;

@@ -1,5 +1,7 @@
 //! `bench`: how completion holds up when many ask at once.
 
+#![expect(clippy::indexing_slicing, reason = "a JSON value gives null where there is nothing")]
+
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -8,7 +10,7 @@ use futures_util::future::try_join_all;
 use store::timings::{self, Part, Span};
 
 use crate::client::Client;
-use crate::demo::REQUEST;
+use crate::demo::{REQUEST, seconds};
 use crate::system::System;
 
 /// What one level of concurrency showed.
@@ -36,16 +38,17 @@ pub async fn level(system: &System, concurrent: usize) -> anyhow::Result<Level> 
         }
     });
     let mut done = try_join_all(tasks).await?;
-    let mut shares = Vec::new();
+    let mut shares = 0.0;
+    let mut tasks = 0.0;
     for (_, task) in &done {
         let spans = timings::of_task(system.pool(), &Scope::empty().digest(), *task).await?;
-        shares.push(overhead(&spans));
+        shares += overhead(&spans);
+        tasks += 1.0;
     }
     done.sort_by_key(|(took, _)| *took);
     let middle = done.get(done.len() / 2).context("nothing was measured")?.0;
     let slowest = done.last().context("nothing was measured")?.0;
-    let overhead = shares.iter().sum::<f64>() / shares.len() as f64;
-    Ok(Level { concurrent, median: middle, slowest, overhead })
+    Ok(Level { concurrent, median: middle, slowest, overhead: shares / tasks })
 }
 
 /// The share of the runs' time that no model step and no tool call covers.
@@ -63,7 +66,7 @@ fn overhead(spans: &[Span]) -> f64 {
         covered += (ended - began.max(until)).max(0);
         until = until.max(ended);
     }
-    if total == 0 { 0.0 } else { 1.0 - covered as f64 / total as f64 }
+    if total == 0 { 0.0 } else { 1.0 - seconds(covered) / seconds(total) }
 }
 
 #[cfg(test)]
@@ -74,11 +77,8 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_counted_once() {
-        let span = |part, began, ended| Span {
-            part,
-            began: Timestamp(began),
-            ended: Timestamp(ended),
-        };
+        let span =
+            |part, began, ended| Span { part, began: Timestamp(began), ended: Timestamp(ended) };
         let tool = || Part::Tool("ls".to_owned());
         let spans = [
             span(Part::Run, 0, 100),

@@ -159,7 +159,10 @@ async fn serve(options: &Options, screen: &Screen) -> anyhow::Result<()> {
     }
     let name = system.functions().ingress.agents.names().next().unwrap_or("AGENT").to_owned();
     screen.heading("try this in another terminal, and end with Ctrl-C here");
-    screen.line(&format!("curl -N {}/a2a/{name}/message:stream -H 'A2A-Version: 1.0' \\", system.url()));
+    screen.line(&format!(
+        "curl -N {}/a2a/{name}/message:stream -H 'A2A-Version: 1.0' \\",
+        system.url()
+    ));
     screen.line("  -H 'Content-Type: application/json' \\");
     screen.line(r#"  -d '{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Analyze 10, 20 and 30 dollars"}]}}'"#);
     tokio::signal::ctrl_c().await?;

@@ -1,5 +1,7 @@
 //! `demo`: the main job, from a client's message to the files in the client's hands.
 
+#![expect(clippy::indexing_slicing, reason = "a JSON value gives null where there is nothing")]
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -16,7 +18,8 @@ use crate::screen::Screen;
 use crate::system::System;
 
 /// What the client asks for.
-pub const REQUEST: &str = "Analyze sales of 10, 20 and 30 dollars. Give me a CSV and a useful downloadable report.";
+pub const REQUEST: &str =
+    "Analyze sales of 10, 20 and 30 dollars. Give me a CSV and a useful downloadable report.";
 
 /// A file as the client got it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,12 @@ impl Deliverable {
 }
 
 /// Sends the request to a running system, shows the stream, and saves what was delivered.
-pub async fn run(system: &System, text: &str, folder: &Path, screen: &Screen) -> anyhow::Result<()> {
+pub async fn run(
+    system: &System,
+    text: &str,
+    folder: &Path,
+    screen: &Screen,
+) -> anyhow::Result<()> {
     let card_url = format!("{}/a2a/analyst/.well-known/agent-card.json", system.url());
     let (client, card) = Client::discover(&card_url).await?;
     screen.heading(&format!("agent card: {}", card["name"].as_str().unwrap_or_default()));
@@ -133,7 +141,12 @@ fn summary(spans: &[Span]) -> Vec<String> {
     lines
         .into_iter()
         .map(|(name, count, micros)| {
-            format!("{name:<22} {count:>2} × {:>7} ms", format!("{:.1}", micros as f64 / 1000.0))
+            format!("{name:<22} {count:>2} × in all {:>8.1} ms", seconds(micros) * 1000.0)
         })
         .collect()
+}
+
+/// A span of time that was counted in microseconds.
+pub fn seconds(micros: i64) -> f64 {
+    std::time::Duration::from_micros(micros.unsigned_abs()).as_secs_f64()
 }

@@ -51,8 +51,7 @@ pub async fn invoke(options: &Options, function: &str, file: &Path) -> anyhow::R
     let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
     let s3 = LocalS3::start(&data.join("objects"), listener, Arc::new(SystemClock))?;
     let objects = Arc::new(cloud::s3::S3Objects::connect(s3.bucket("cognition")?).await);
-    let functions =
-        Functions::wire(&options, &keys, &pool, objects, Arc::new(NoQueues)).await?;
+    let functions = Functions::wire(&options, &keys, &pool, objects, Arc::new(NoQueues)).await?;
     let answer = match function {
         "a2a-ingress" => {
             let event = serde_json::from_str(&text).context("read the event")?;

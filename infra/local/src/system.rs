@@ -71,14 +71,13 @@ impl System {
             None => Keys::kept(&data)?,
         };
         let clock = Arc::new(SystemClock);
-        let (s3, settings) = match &options.s3 {
-            Some(settings) => (None, settings.clone()),
-            None => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-                let s3 = LocalS3::start(&data.join("objects"), listener, clock.clone())?;
-                let settings = s3.bucket("cognition")?;
-                (Some(s3), settings)
-            }
+        let (s3, settings) = if let Some(settings) = &options.s3 {
+            (None, settings.clone())
+        } else {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let s3 = LocalS3::start(&data.join("objects"), listener, clock.clone())?;
+            let settings = s3.bucket("cognition")?;
+            (Some(s3), settings)
         };
         let objects = Arc::new(S3Objects::connect(settings).await);
         let queues = LocalQueues::new(Settings::default(), clock);
@@ -216,11 +215,7 @@ fn all_failed() -> SqsBatchResponse {
 }
 
 /// Sweeps at the start, for what an earlier process left, and then again and again.
-async fn sweep(
-    sweeper: Environment<(), Swept>,
-    every: Duration,
-    mut stop: watch::Receiver<bool>,
-) {
+async fn sweep(sweeper: Environment<(), Swept>, every: Duration, mut stop: watch::Receiver<bool>) {
     let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -94,11 +94,8 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
         if has_live_run(&mut tx, &scope, target.session).await? {
             // A duplicate is told before busy: the first of two identical messages makes its
             // context busy, and may have done so while we waited for the session.
-            let duplicate = if request.idempotent {
-                earlier(&mut tx, &scope, request).await?
-            } else {
-                None
-            };
+            let duplicate =
+                if request.idempotent { earlier(&mut tx, &scope, request).await? } else { None };
             return Ok(duplicate.unwrap_or(Admitted::Busy));
         }
         match write(&mut tx, ids, &scope, request, &target).await? {

@@ -12,7 +12,11 @@ async fn what_its_sender_left_is_taken_once_and_comes_back_when_it_is_not_sent()
     on_both(async |pool| {
         let taken = Request::new("a", "m").taken(&pool).await;
         let minute = Duration::from_secs(60);
-        assert_eq!(take_due(&pool, 10, minute, minute).await.unwrap(), [], "its sender has a minute");
+        assert_eq!(
+            take_due(&pool, 10, minute, minute).await.unwrap(),
+            [],
+            "its sender has a minute"
+        );
         let due = take_due(&pool, 10, Duration::ZERO, minute).await.unwrap();
         assert_eq!(due, std::slice::from_ref(&taken.outgoing));
         assert_eq!(take_due(&pool, 10, Duration::ZERO, minute).await.unwrap(), []);

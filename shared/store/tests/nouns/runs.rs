@@ -159,4 +159,3 @@ async fn another_scope_cannot_claim_and_the_session_knows_its_own() {
     })
     .await;
 }
-

@@ -45,6 +45,9 @@ impl fmt::Display for AgentName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDefinition {
+    /// The version of this form; 1 where a file does not say.
+    #[serde(default)]
+    pub v: Version,
     pub name: AgentName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
@@ -57,6 +60,30 @@ pub struct AgentDefinition {
     pub a2a: A2aSettings,
     #[serde(default)]
     pub limits: RunLimits,
+}
+
+/// The one version of [`AgentDefinition`] that this code knows. Another number is refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Version;
+
+/// A version of agent definitions that is unknown here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an agent definition of version {0} is unknown here")]
+pub struct UnknownVersion(u32);
+
+impl TryFrom<u32> for Version {
+    type Error = UnknownVersion;
+
+    fn try_from(version: u32) -> Result<Self, UnknownVersion> {
+        if version == 1 { Ok(Self) } else { Err(UnknownVersion(version)) }
+    }
+}
+
+impl From<Version> for u32 {
+    fn from(_: Version) -> Self {
+        1
+    }
 }
 
 /// Which provider answers, and with which of its models (for `scripted`: the scenario's name).
@@ -142,6 +169,18 @@ mod tests {
             assert!(AgentName::try_from(bad.to_owned()).is_err(), "{bad}");
         }
         assert!(AgentName::try_from("analyst-2".to_owned()).is_ok());
+    }
+
+    #[test]
+    fn a_definition_says_its_version_and_another_one_is_refused() {
+        let read = |v: &str| {
+            let text = format!(r#"{{{v}"name":"a","model":{{"provider":"demo"}}}}"#);
+            serde_json::from_str::<AgentDefinition>(&text)
+        };
+        let written = serde_json::to_value(read("").unwrap()).unwrap();
+        assert_eq!(written["v"], 1);
+        assert!(read("\"v\":1,").is_ok());
+        assert!(read("\"v\":2,").is_err());
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! What a process sandbox keeps from its commands, with and without bubblewrap.
 
-use testkit::on_both;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
+use tempfile::TempDir;
+use testkit::{Database, on_both, sandboxd};
 
 use super::world::{World, shell};
 
@@ -8,7 +12,9 @@ use super::world::{World, shell};
 #[tokio::test]
 async fn commands_see_nothing_of_our_environment() {
     on_both(async |pool| {
-        for world in [World::new(pool.clone()).await, World::without_bubblewrap(pool).await] {
+        for world in
+            [World::new(pool.clone()).await, World::without_bubblewrap(pool, sandboxd()).await]
+        {
             let run = world.run_in(&format!("{}", world.process().is_isolated())).await;
             world.ask(&run).await;
             let held = world.held(&run).await;
@@ -26,9 +32,27 @@ async fn commands_see_nothing_of_our_environment() {
 }
 
 #[tokio::test]
+async fn the_server_gets_nothing_of_our_environment_either() {
+    let (database, folder) = (Database::sqlite().await, TempDir::new().unwrap());
+    let (server, seen) = (folder.path().join("server"), folder.path().join("seen"));
+    let script = format!("#!/bin/sh\nenv | sed 's/=.*//' > {}\n", seen.display());
+    std::fs::write(&server, script).unwrap();
+    std::fs::set_permissions(&server, Permissions::from_mode(0o700)).unwrap();
+    let world = World::without_bubblewrap(database.pool(1).await, server).await;
+    world.ask(&world.run().await).await;
+    let names = std::fs::read_to_string(seen).unwrap();
+    let ours = |name: &&str| {
+        ["COG_", "COGNITION_"].iter().any(|prefix| name.starts_with(prefix))
+            || ["PORT", "PWD", "OLDPWD", "SHLVL", "_"].contains(name)
+    };
+    let strange: Vec<_> = names.lines().filter(|name| !ours(name)).collect();
+    assert_eq!(strange, Vec::<&str>::new());
+}
+
+#[tokio::test]
 async fn each_session_has_a_workspace_of_its_own() {
     on_both(async |pool| {
-        let world = World::without_bubblewrap(pool).await;
+        let world = World::without_bubblewrap(pool, sandboxd()).await;
         let (one, two) = (world.run_in("one").await, world.run_in("two").await);
         world.ask(&one).await;
         world.ask(&two).await;

@@ -46,9 +46,9 @@ impl World {
         Self::on(pool, server, data, true).await
     }
 
-    pub(super) async fn without_bubblewrap(pool: Pool) -> Self {
+    pub(super) async fn without_bubblewrap(pool: Pool, server: PathBuf) -> Self {
         let data = Arc::new(TempDir::with_prefix("cognition-sandboxes-").unwrap());
-        Self::on(pool, sandboxd(), data, false).await
+        Self::on(pool, server, data, false).await
     }
 
     /// Another process on the same database and data folder.

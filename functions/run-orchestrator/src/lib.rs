@@ -15,6 +15,7 @@ mod heartbeat;
 mod leave;
 mod log;
 mod model_step;
+pub mod note;
 mod sandbox;
 pub mod settings;
 mod tools;

@@ -17,6 +17,7 @@ use agent::{ToolCode, ToolError, ToolRequest, ToolResult, tools::ReadPath};
 use store::calls::{self, StoredCall};
 
 use crate::log::Log;
+use crate::note::{Note, Unusable};
 use crate::sandbox::Sandbox;
 use crate::worker::{Stop, Worker};
 
@@ -103,16 +104,19 @@ impl Job<'_> {
     }
 
     /// P5: from here on the call may have taken effect.
-    async fn begin(&self, handle: Option<&str>) -> Result<(), Stop> {
+    async fn begin(&self, note: Option<&Note>) -> Result<(), Stop> {
         self.begun.store(true, Ordering::Relaxed);
-        Ok(calls::start(&self.worker.on.pool, &self.worker.lease, &self.call.call, handle).await?)
+        let note = note.map(Note::to_json).transpose();
+        let note = note.map_err(|source| Stop::Store(store::Error::Json(source)))?;
+        let call = &self.call.call;
+        Ok(calls::start(&self.worker.on.pool, &self.worker.lease, call, note.as_deref()).await?)
     }
 
-    /// What an earlier attempt noted, if it can still be read.
-    fn handle<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, Stop> {
-        let Some(handle) = &self.call.handle else { return Ok(None) };
-        serde_json::from_str(handle)
-            .map(Some)
+    /// What an earlier attempt noted, as `wanted` takes it.
+    fn noted<T>(&self, wanted: impl FnOnce(Note) -> Option<T>) -> Result<Option<T>, Stop> {
+        let Some(text) = &self.call.handle else { return Ok(None) };
+        let note = Note::from_json(text).and_then(|note| wanted(note).ok_or(Unusable::Kind));
+        note.map(Some)
             .map_err(|source| Stop::Store(store::Error::corrupt("tool_calls", "handle", source)))
     }
 

@@ -13,6 +13,7 @@ use messages::publications::PublicationRequested;
 use messages::runs::{Reason, RunReady};
 use messages::sandboxes::{Command, SandboxCommand};
 use messages::{Message, Queue};
+use run_orchestrator::note::Note;
 use store::events::Payload;
 
 use super::readers::bodies;
@@ -81,6 +82,18 @@ fn every_kind_of_event_is_stored() {
     let found = set(samples.iter().map(|sample| name(&read(&sample.text))));
     let wanted = ["status", "text", "data", "published", "tool_called", "tool_finished"];
     assert_eq!(found, set(wanted));
+}
+
+#[test]
+fn every_kind_of_note_is_stored() {
+    let name = |note: &Note| match note {
+        Note::Command(_) => "command",
+        Note::Edit(_) => "edit",
+        Note::Delete => "delete",
+    };
+    let samples = samples("store/note-");
+    let found = set(samples.iter().map(|sample| name(&Note::from_json(&sample.text).unwrap())));
+    assert_eq!(found, set(["command", "edit", "delete"]));
 }
 
 fn loop_messages() -> Vec<LoopMessage> {

@@ -9,6 +9,7 @@ use messages::runs::RunReady;
 use messages::sandboxes::SandboxCommand;
 use messages::{Message, Queue};
 use published::Descriptor;
+use run_orchestrator::note::{Note, Noted};
 use sandbox_protocol::bootstrap::{Announcement, Payload, RunEnvelope, RunPayload};
 use sandbox_protocol::error::ErrorBody;
 use sandbox_protocol::{compat, exec, files, health, lease, search};
@@ -35,6 +36,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("store/envelope", envelope),
     ("store/event-", event),
     ("store/message-", loop_message),
+    ("store/note-", note),
     ("store/usage", whole::<Usage>),
     ("http/a2a-http-json-error", whole::<HttpJsonError>),
     ("http/a2a-json-rpc-error", whole::<JsonRpcError>),
@@ -105,6 +107,10 @@ fn event(text: &str) {
 
 fn envelope(text: &str) {
     assert_eq!(same::<Envelope>(text).v, Envelope::VERSION);
+}
+
+fn note(text: &str) {
+    assert_eq!(same::<Noted>(text).v, Note::VERSION);
 }
 
 fn loop_message(text: &str) {

@@ -11,19 +11,18 @@ use agent::ToolResult;
 use agent::ids;
 use agent::tools::command::{self, CommandOutput};
 use agent::tools::{BuiltIn, Execute, WORKSPACE};
-use domain::InstanceId;
 use lambda_kit::chain;
 use sandbox_protocol::client::Error;
 use sandbox_protocol::exec::{
     Capture, CapturedContent, ExecState, ExecStatus, KillExec, StartExec,
 };
-use serde::{Deserialize, Serialize};
 use store::Lease;
 use store::calls::{self, CallState};
 
 use super::reach::{Reply, refusal};
 use super::{End, Job, Wait, outcome_unknown};
 use crate::Orchestrator;
+use crate::note::{Command, Note};
 use crate::sandbox::Sandbox;
 use crate::worker::Stop;
 
@@ -37,25 +36,20 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 /// What ending the commands of a run may take in all.
 const STOPPING: Duration = Duration::from_secs(5);
 
-/// What `execute` notes before it begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Begun {
-    instance: InstanceId,
-    generation: i64,
-}
-
 impl Job<'_> {
     pub(super) async fn execute(&self, sandbox: &Sandbox, execute: &Execute) -> Result<End, Stop> {
-        match self.handle::<Begun>()? {
+        let command = |note| match note {
+            Note::Command(command) => Some(command),
+            Note::Edit(_) | Note::Delete => None,
+        };
+        match self.noted(command)? {
             Some(begun) if begun.instance != sandbox.instance => {
                 return Ok(outcome_unknown().into());
             }
             Some(_) => {}
             None => {
-                let begun = Begun { instance: sandbox.instance, generation: sandbox.generation };
-                let begun = serde_json::to_string(&begun)
-                    .map_err(|source| Stop::Store(store::Error::Json(source)))?;
-                self.begin(Some(&begun)).await?;
+                let Sandbox { instance, generation, .. } = *sandbox;
+                self.begin(Some(&Note::Command(Command { instance, generation }))).await?;
             }
         }
         let id = ids::exec(self.worker.run(), &self.call.call);

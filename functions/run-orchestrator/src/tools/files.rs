@@ -20,10 +20,10 @@ use sandbox_protocol::files::{
     StatRequest, WriteRequest,
 };
 use sandbox_protocol::search::{GlobRequest, GrepRequest};
-use serde::{Deserialize, Serialize};
 
 use super::reach::{Reply, refusal};
 use super::{End, Job};
+use crate::note::{Edit, Note};
 use crate::sandbox::Sandbox;
 use crate::worker::Stop;
 
@@ -36,20 +36,6 @@ macro_rules! yes {
             Reply::Silence => return $job.unanswered().await,
         }
     };
-}
-
-/// What `edit_file` notes before it begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Edit {
-    before: String,
-    after: String,
-    occurrences: u64,
-}
-
-/// What `delete` notes before it begins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Existed {
-    existed: bool,
 }
 
 impl Job<'_> {
@@ -122,7 +108,11 @@ impl Job<'_> {
             if_sha256: None,
             done_sha256: None,
         };
-        let noted = if let Some(noted) = self.handle::<Edit>()? {
+        let of_edit = |note| match note {
+            Note::Edit(edit) => Some(edit),
+            Note::Command(_) | Note::Delete => None,
+        };
+        let noted = if let Some(noted) = self.noted(of_edit)? {
             noted
         } else {
             let request = &wish;
@@ -136,7 +126,7 @@ impl Job<'_> {
                 other => return Ok(no_edit(edit, &other).into()),
             }
         };
-        self.begin(Some(&note(&noted)?)).await?;
+        self.begin(Some(&Note::Edit(noted.clone()))).await?;
         wish.dry_run = false;
         wish.if_sha256 = Some(noted.before.clone());
         wish.done_sha256 = Some(noted.after.clone());
@@ -152,13 +142,13 @@ impl Job<'_> {
 
     pub(super) async fn delete(&self, sandbox: &Sandbox, delete: &Delete) -> Result<End, Stop> {
         let path = delete.path.relative().to_owned();
-        if self.handle::<Existed>()?.is_none() {
+        if self.noted(|note| (note == Note::Delete).then_some(()))?.is_none() {
             let request = &StatRequest { path: path.clone(), sha256: false, follow: false };
             let reply =
                 self.reach(sandbox, |client| async move { client.stat(request).await }).await;
             yes!(self, reply, |error| refusal(error, ToolCode::FileNotFound));
         }
-        self.begin(Some(&note(&Existed { existed: true })?)).await?;
+        self.begin(Some(&Note::Delete)).await?;
         let request = &DeleteRequest { path };
         match self.reach(sandbox, |client| async move { client.delete(request).await }).await? {
             // Gone: by us, whether we saw the answer or not.
@@ -194,10 +184,6 @@ impl Job<'_> {
         let found = Hits { hits, truncated: reply.truncated, withheld: false };
         Ok(grep::render(grep, &found).into())
     }
-}
-
-fn note<T: Serialize>(noted: &T) -> Result<String, Stop> {
-    serde_json::to_string(noted).map_err(|source| Stop::Store(store::Error::Json(source)))
 }
 
 fn absolute(relative: &str) -> String {

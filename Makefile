@@ -33,7 +33,7 @@ check: ## Format, lints and docs, as CI wants them.
 	$(CARGO) fmt --all --check && $(CARGO) clippy --workspace --all-targets -- -D warnings && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
 bench: ## Measures completion at 1, 10 and 50 concurrent tasks, as ratios to 1.
-	$(CARGO) build --release -p cognition-local -p sandbox-runtime && target/release/cognition-local bench $(ARGS)
+	$(CARGO) build --profile measure -p cognition-local -p sandbox-runtime && target/measure/cognition-local bench $(ARGS)
 
 package: ## Builds the functions with cargo-lambda and the sandbox runtime as static binaries, and prints sizes.
 	@infra/package.sh

@@ -4,6 +4,7 @@
 mod crashes;
 mod faults;
 mod guards;
+mod logs;
 mod real_runtime;
 mod sandbox;
 mod scene;

@@ -12,6 +12,7 @@ mod figures;
 mod numbers;
 mod plan;
 mod report;
+mod tokens;
 
 use std::time::Duration;
 

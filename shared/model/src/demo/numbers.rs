@@ -1,12 +1,14 @@
 //! The numbers in what a person wrote.
 //!
-//! Takes integers, decimals, negatives, thousands separators (`1,200`, `1'200`, and a narrow space),
-//! currency signs and codes on either side, and per cent signs. **Leaves alone digits that belong to
-//! something else**: words and file names (`report2`, `Q3`, `a-1.csv`), dates, times, ranges,
-//! versions, ordinals, item numbers at the start of lines, and digit strings too long or too
-//! zero-led to be an amount.
+//! Takes integers, decimals, negatives, thousands separators (`1,200`, `1'200`, `1_200` and a narrow
+//! space), exponents, `k` and `M`, currency signs and codes on either side, per cent signs, and lists
+//! with commas or slashes. **Nothing that looks like a number is dropped in silence**: what cannot be
+//! read, or would not be exact, is kept by name in [`Found::unread`]. Digits that plainly belong to
+//! something else are not: see [`tokens`]; nor are item numbers at the start of lines.
 
 use std::fmt;
+
+use super::tokens::{self, Token, separates};
 
 /// Most numbers that are read; the rest is left out, and [`Found::left_out`] says how many.
 pub(super) const MAX_NUMBERS: usize = 2000;
@@ -43,6 +45,27 @@ impl Number {
         Some(Self { units: if negative { -units } else { units }, scale })
     }
 
+    pub(super) const fn negated(self) -> Self {
+        Self { units: -self.units, ..self }
+    }
+
+    /// Times a power of ten. `None` where the result has too many digits.
+    pub(super) fn shifted(self, power: i32) -> Option<Self> {
+        let digits = i32::try_from(MAX_DIGITS).ok()?;
+        let scale = i32::try_from(self.scale).ok()?;
+        // Nothing with an exponent beyond these fits; zero needs none.
+        if !(-digits..=2 * digits).contains(&power) {
+            return None;
+        }
+        let shifted = if let Ok(scale) = u32::try_from(scale - power) {
+            Self { scale, ..self }
+        } else {
+            let zeros = 10_i128.checked_pow(u32::try_from(power - scale).ok()?)?;
+            Self { units: self.units.checked_mul(zeros)?, scale: 0 }
+        };
+        Self::plain(&shifted.to_string())
+    }
+
     /// The nearest double.
     pub(super) fn value(self) -> f64 {
         // Printing and reading is how a decimal becomes the double that awk makes of it, too.
@@ -75,6 +98,47 @@ pub(super) struct Found {
     pub(super) numbers: Vec<Number>,
     /// Numbers beyond [`MAX_NUMBERS`].
     pub(super) left_out: usize,
+    /// What looks like a number and was not used.
+    pub(super) unread: Named,
+    /// What could have been read in another way.
+    pub(super) guessed: Named,
+}
+
+/// Pieces of the request: the first few as they were written, and how many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    first: Vec<String>,
+    count: usize,
+}
+
+impl Named {
+    const FIRST: usize = 5;
+    const CHARACTERS: usize = 30;
+
+    pub(super) fn add(&mut self, written: &str) {
+        self.count += 1;
+        if self.first.len() < Self::FIRST {
+            let mut short: String = written.chars().take(Self::CHARACTERS).collect();
+            if short.len() < written.len() {
+                short.push('…');
+            }
+            self.first.push(short);
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.first.join("; "))?;
+        match self.count - self.first.len() {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
 }
 
 impl Found {
@@ -83,6 +147,12 @@ impl Found {
             self.numbers.push(number);
         } else {
             self.left_out += 1;
+        }
+    }
+
+    fn add_all(&mut self, numbers: Vec<Number>) {
+        for number in numbers {
+            self.add(number);
         }
     }
 
@@ -97,27 +167,17 @@ impl Found {
     }
 
     fn token(&mut self, token: &str) {
-        let trimmed = token.trim_matches(|c: char| "!?'’`…&".contains(c));
-        let trimmed = trimmed.trim_end_matches([',', '.', ':', '\'', '’']).trim_start_matches(',');
-        // `sales:10` is labelled, `10:30` is a time.
-        let value = match trimmed.rsplit_once(':') {
-            Some((label, value)) if !label.ends_with(|c: char| c.is_ascii_digit()) => value,
-            _ => trimmed,
-        };
-        if let Some(number) = amount(value) {
-            self.add(number);
-            return;
+        let token = tokens::bare(token);
+        match tokens::read(token) {
+            Token::Other => {}
+            Token::Numbers(numbers) => self.add_all(numbers),
+            Token::Guessed(numbers) => {
+                self.guessed.add(token);
+                self.add_all(numbers);
+            }
+            Token::Unread => self.unread.add(token),
         }
-        // `10,20,30` is a list; of `a1,b2` nothing is an amount.
-        let pieces = value.split([',', '\u{a0}', '\u{202f}', '\u{2009}']);
-        pieces.filter_map(amount).for_each(|number| self.add(number));
     }
-}
-
-/// Ends a token. The narrow spaces are not among these: they group digits.
-fn separates(c: char) -> bool {
-    let groups_digits = ['\u{a0}', '\u{202f}', '\u{2009}'].contains(&c);
-    (c.is_whitespace() && !groups_digits) || "();|[]{}<>\"“”„«»=*~".contains(c)
 }
 
 /// Drops the number of a list item (`1.`, `2)` …), if the lines are numbered in order.
@@ -133,70 +193,6 @@ fn without_item_number<'a>(line: &'a str, expected: &mut u32) -> &'a str {
         }
         _ => line,
     }
-}
-
-const SIGNS: [char; 5] = ['$', '€', '£', '¥', '₹'];
-const CODES: [&str; 6] = ["USD", "EUR", "GBP", "JPY", "INR", "CHF"];
-
-/// Reads one token that is an amount and nothing else.
-fn amount(token: &str) -> Option<Number> {
-    let minus = ['-', '\u{2212}'];
-    let (outer, token) = match token.strip_prefix(minus) {
-        Some(rest) => (true, rest),
-        None => (false, token),
-    };
-    let token = token.strip_suffix('%').unwrap_or(token);
-    let bare = without_currency(token);
-    // `-$5` and `$-5` are both written; `--5` is not.
-    if outer && bare.starts_with(['-', '\u{2212}', '+']) {
-        return None;
-    }
-    let (inner, bare) = match bare.strip_prefix(minus) {
-        Some(rest) => (true, rest),
-        None => (false, bare.strip_prefix('+').unwrap_or(bare)),
-    };
-    let grouped = ungrouped(bare);
-    let digits = grouped.as_deref().unwrap_or(bare);
-    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
-    }
-    let number = Number::plain(digits)?;
-    Some(if outer || inner { Number { units: -number.units, ..number } } else { number })
-}
-
-/// Takes one currency sign or code off either side.
-fn without_currency(token: &str) -> &str {
-    if let Some(rest) = token.strip_prefix(SIGNS).or_else(|| token.strip_suffix(SIGNS)) {
-        return rest;
-    }
-    for code in CODES {
-        let (head, tail) = (token.get(..3), token.get(token.len().saturating_sub(3)..));
-        if head.is_some_and(|head| head.eq_ignore_ascii_case(code)) {
-            return token.get(3..).unwrap_or_default();
-        }
-        if tail.is_some_and(|tail| tail.eq_ignore_ascii_case(code)) {
-            return token.get(..token.len() - 3).unwrap_or_default();
-        }
-    }
-    token
-}
-
-/// Takes thousands separators out, if the digits are grouped by threes with one kind of them.
-fn ungrouped(text: &str) -> Option<String> {
-    let (whole, part) = text.split_once('.').map_or((text, None), |(w, p)| (w, Some(p)));
-    let separator = whole.chars().find(|c| !c.is_ascii_digit())?;
-    if ![',', '\'', '’', '\u{a0}', '\u{202f}', '\u{2009}'].contains(&separator) {
-        return None;
-    }
-    let mut groups = whole.split(separator);
-    let first = groups.next()?;
-    let digits = |group: &str| group.bytes().all(|b| b.is_ascii_digit());
-    let leads = (1..=3).contains(&first.len()) && digits(first) && !first.starts_with('0');
-    if !leads || !groups.all(|group| group.len() == 3 && digits(group)) {
-        return None;
-    }
-    let joined: String = whole.chars().filter(char::is_ascii_digit).collect();
-    Some(part.map_or(joined.clone(), |part| format!("{joined}.{part}")))
 }
 
 /// The currency that a text speaks of, if it speaks of exactly one.
@@ -265,7 +261,7 @@ mod tests {
 
     #[test]
     fn digits_that_belong_to_something_else_are_left_alone() {
-        check("report2 Q3 a1b2 x10 10x v1.2 1.2.3 3rd 10k sales-2024.csv file_7.txt", &[]);
+        check("report2 Q3 a1b2 x10 10x v1.2 1.2.3 3rd 10q sales-2024.csv file_7.txt", &[]);
         check("2024-01-05 01/02/2024 10:30 10-20 #1 192.168.0.1 1-2-3", &[]);
         check("https://example.com/7 a@b7.com 12345678901234567890 007", &[]);
         check("--5 +-5 $ . , 10.", &["10"]);
@@ -279,6 +275,37 @@ mod tests {
         check("Sales were 10, 20 and\n30. Give me a CSV.", &["10", "20", "30"]);
         check("1. 2. 3.", &["2", "3"]);
         check("1\n2\n3", &["1", "2", "3"]);
+    }
+
+    #[test]
+    fn what_looks_like_a_number_is_used_or_named() {
+        let table: [(&str, &[&str], &str, &str); 9] = [
+            ("1,000,2,000", &[], "1,000,2,000", ""),
+            ("9999999999999999 and 1", &["1"], "9999999999999999", ""),
+            ("1e308 and 2", &["2"], "1e308", ""),
+            ("100000000000000.5 7", &["7"], "100000000000000.5", ""),
+            ("1_000 and 2", &["1000", "2"], "", ""),
+            ("1,200 and 3,400.50 and 1.234,56", &["1200", "3400.50"], "1.234,56", ""),
+            ("1 200 and 3 400", &["1", "200", "3", "400"], "", ""),
+            ("100,200,300", &["100", "200", "300"], "", "100,200,300"),
+            ("10k, 1.5M; 1E5. 10/20/30", &["10000", "1500000", "100000", "10", "20", "30"], "", ""),
+        ];
+        for (text, numbers, unread, guessed) in table {
+            let mut found = Found::default();
+            found.read(text);
+            let read: Vec<_> = found.numbers.iter().map(ToString::to_string).collect();
+            assert_eq!(read, numbers, "{text}");
+            assert_eq!(found.unread.to_string(), unread, "{text}");
+            assert_eq!(found.guessed.to_string(), guessed, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_many_unread_the_first_are_named_and_all_are_counted() {
+        let mut found = Found::default();
+        found.read(&format!("{} 001 002 003 004 005 006", "0".repeat(99)));
+        let named = format!("{}…; 001; 002; 003; 004; and 2 more", "0".repeat(30));
+        assert_eq!(found.unread.to_string(), named);
     }
 
     #[test]
@@ -338,7 +365,8 @@ mod tests {
                 let plain = number.to_string();
                 let dressed = match dress {
                     0 => plain.clone(),
-                    1 => grouped(&plain),
+                    // Groups of three digits only are a list, if nothing says otherwise.
+                    1 if scale > 0 || units.abs() < 100_000_000 => grouped(&plain),
                     2 => format!("${plain}"),
                     3 => format!("{}€", grouped(&plain)),
                     _ => format!("({plain})"),

@@ -5,16 +5,22 @@
 //! ```
 //!
 //! Each stage is done when the log holds a result that shows it. A stage that failed is tried once
-//! more, a file the second time by a command, and then gone without and said.
+//! more, a file the second time by a command, and then gone without and said. A publication is tried
+//! up to four times, if another try can mend it; a file that it does not find is written anew.
 
 use agent::conversation::ToolArtifact;
 use agent::render::{PartContent, RenderedPart};
 use agent::{Block, Body, Message, ToolCode, ToolStatus, history};
+use domain::PublicationFailure;
 use serde_json::{Map, Value, json};
 
 use super::figures::{self, Figures};
-use super::numbers::{self, Found, Number};
+use super::numbers::{self, Found};
 use super::report::{self, Delivery, REPORT, Subject};
+use super::tokens;
+
+/// Most tries of one publication. Each may meet a sandbox that is just being replaced.
+const PUBLICATION_TRIES: usize = 4;
 
 /// What the demo says and asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +39,9 @@ impl Turn {
 pub(super) fn next(log: &[Message], offered: impl Fn(&str) -> bool) -> Turn {
     let Some(request) = history::last_request(log) else { return Turn::say(report::NO_NUMBERS) };
     let (found, subject) = understand(request);
-    let Some(own) = Figures::of(&found.numbers) else { return Turn::say(report::NO_NUMBERS) };
+    let Some(own) = Figures::of(&found.numbers) else {
+        return Turn::say(report::no_numbers(&found));
+    };
     let past = Past { calls: past(log), offered };
     let numbers = &found.numbers;
 
@@ -55,11 +63,11 @@ pub(super) fn next(log: &[Message], offered: impl Fn(&str) -> bool) -> Turn {
         Stage::Done(figures) => (figures, true),
         Stage::Failed(_) => (own, false),
     };
-    let report = || report::markdown(subject, numbers, &figures, in_sandbox);
-    let report_made = match csv_made {
+    let report = || report::markdown(subject, &found, &figures, in_sandbox);
+    let report_made = match (past.file(REPORT, report), &csv_made) {
         // A sandbox that takes no file will not take a second one.
-        Stage::Failed(ref code) => Stage::Failed(code.clone()),
-        _ => past.file(REPORT, report),
+        (Stage::Next(_), Stage::Failed(code)) => Stage::Failed(code.clone()),
+        (stage, _) => stage,
     };
     if let Stage::Next(call) = report_made {
         return Turn { text: String::new(), calls: vec![call] };
@@ -70,9 +78,11 @@ pub(super) fn next(log: &[Message], offered: impl Fn(&str) -> bool) -> Turn {
     for (name, media_type, made) in
         [(csv.as_str(), "text/csv", csv_made), (REPORT, "text/markdown", report_made)]
     {
-        let published = match made {
-            Stage::Failed(code) => Stage::Failed(code),
-            _ => past.published(name, media_type),
+        let published = match (past.published(name, media_type), made) {
+            (Stage::Done(bytes), _) => Stage::Done(bytes),
+            // Why the file is not there says more than why it was not published.
+            (_, Stage::Failed(code)) => Stage::Failed(code),
+            (stage, _) => stage,
         };
         match published {
             Stage::Next(call) => calls.push(call),
@@ -81,7 +91,7 @@ pub(super) fn next(log: &[Message], offered: impl Fn(&str) -> bool) -> Turn {
         }
     }
     if calls.is_empty() {
-        Turn::say(report::closing(subject, &figures, &delivery))
+        Turn::say(report::closing(subject, &found, &figures, &delivery))
     } else {
         Turn { text: String::new(), calls }
     }
@@ -120,8 +130,9 @@ fn read_json(value: &Value, found: &mut Found) {
         Value::Number(number) => {
             let written = number.to_string();
             let whole = written.strip_suffix(".0").unwrap_or(&written);
-            if let Some(number) = Number::plain(whole) {
-                found.add(number);
+            match tokens::amount(whole) {
+                Some(number) => found.add(number),
+                None => found.unread.add(&written),
             }
         }
         Value::String(text) => found.read(text),
@@ -176,10 +187,44 @@ impl PastCall<'_> {
         code.unwrap_or_else(|| ToolCode::ToolFailed.as_str().to_owned())
     }
 
+    fn failed_with(&self, codes: &[ToolCode]) -> bool {
+        !self.worked() && codes.iter().any(|code| self.failure() == code.as_str())
+    }
+
     /// The tool itself is not to be had: another try is pointless.
     fn hopeless(&self) -> bool {
-        let codes = [ToolCode::UnknownTool, ToolCode::ToolBlocked, ToolCode::ToolCallLimit];
-        codes.iter().any(|code| self.failure() == code.as_str())
+        self.failed_with(&[ToolCode::UnknownTool, ToolCode::ToolBlocked, ToolCode::ToolCallLimit])
+    }
+
+    /// A publication that another try can mend: the sandbox was replaced, out of reach or without
+    /// the file, or the file could not be stored. What the run or the deployment does not allow
+    /// stays so; the result's text names it.
+    fn mendable(&self) -> bool {
+        const FINAL: [PublicationFailure; 4] = [
+            PublicationFailure::Disabled,
+            PublicationFailure::RunEnded,
+            PublicationFailure::OutputBytesExceeded,
+            PublicationFailure::OutputArtifactsExceeded,
+        ];
+        let text = self.result.map(Message::text).unwrap_or_default();
+        let mut words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        let refused = words.any(|word| FINAL.iter().any(|failure| word == failure.as_str()));
+        !refused
+            && self.failed_with(&[
+                ToolCode::PublicationFailed,
+                ToolCode::FileNotFound,
+                ToolCode::OutcomeUnknown,
+                ToolCode::StaleTarget,
+                ToolCode::Timeout,
+                ToolCode::ToolFailed,
+            ])
+    }
+
+    /// Whether it asked for a file to be published that was not there.
+    fn missed(&self, path: &str) -> bool {
+        self.name == "publish_artifact"
+            && self.arg("path") == path
+            && self.failed_with(&[ToolCode::FileNotFound])
     }
 }
 
@@ -209,12 +254,24 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
         self.calls.iter().filter(|call| call.name == name && is(call)).collect()
     }
 
-    /// A file: first by `write_file`, then by a command.
+    /// A file: first by `write_file`, then by a command. Only what was done since it was last found
+    /// missing counts.
     fn file(&self, name: &str, content: impl Fn() -> String) -> Stage<()> {
         let path = format!("/workspace/{name}");
         let pour = format!("cat > {name} <<'END_OF_FILE'\n");
-        let written = self.made("write_file", |call| call.arg("file_path") == path);
-        let poured = self.made("execute", |call| call.arg("command").starts_with(&pour));
+        let missed = self.calls.iter().rposition(|call| call.missed(&path));
+        let tries = self.tries(&path);
+        if missed.is_some() && (tries.len() >= PUBLICATION_TRIES) {
+            // It would be written for nobody.
+            return given_up(&tries);
+        }
+        let since = missed.map_or(0, |at| at + 1);
+        let made = |tool: &str, is: &dyn Fn(&PastCall<'_>) -> bool| -> Vec<_> {
+            let calls = self.calls.iter().skip(since);
+            calls.filter(|call| call.name == tool && is(call)).collect()
+        };
+        let written = made("write_file", &|call| call.arg("file_path") == path);
+        let poured = made("execute", &|call| call.arg("command").starts_with(&pour));
         if written.iter().chain(&poured).any(|call| call.worked()) {
             Stage::Done(())
         } else if written.is_empty() && (self.offered)("write_file") {
@@ -246,17 +303,24 @@ impl<F: Fn(&str) -> bool> Past<'_, F> {
         }
     }
 
+    fn tries(&self, path: &str) -> Vec<&PastCall<'_>> {
+        self.made("publish_artifact", |call| call.arg("path") == path)
+    }
+
     /// A delivered file, with its size.
     fn published(&self, name: &str, media_type: &str) -> Stage<u64> {
         let path = format!("/workspace/{name}");
-        let tries = self.made("publish_artifact", |call| call.arg("path") == path);
+        let tries = self.tries(&path);
         let size = |call: &&PastCall<'_>| match call.artifact() {
             Some(ToolArtifact::Published { size_bytes, .. }) if call.worked() => Some(*size_bytes),
             _ => None,
         };
         if let Some(bytes) = tries.iter().find_map(size) {
             Stage::Done(bytes)
-        } else if self.worth_a_try("publish_artifact", &tries) {
+        } else if (self.offered)("publish_artifact")
+            && tries.len() < PUBLICATION_TRIES
+            && tries.iter().all(|call| call.mendable())
+        {
             Stage::Next(("publish_artifact", json!({"path": path, "media_type": media_type})))
         } else {
             given_up(&tries)

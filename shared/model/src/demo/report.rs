@@ -73,10 +73,11 @@ pub(super) fn csv(subject: Subject, numbers: &[Number]) -> String {
 /// The report, from the figures that were reckoned.
 pub(super) fn markdown(
     subject: Subject,
-    numbers: &[Number],
+    found: &Found,
     figures: &Figures,
     in_sandbox: bool,
 ) -> String {
+    let numbers = &found.numbers;
     let mut title = subject.many.to_owned();
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
@@ -118,6 +119,10 @@ pub(super) fn markdown(
         let _ = writeln!(text, "\n{left} more are in {}.", subject.csv_name());
     }
     let _ = write!(text, "\n## What stands out\n\n{}\n", observations(subject, figures));
+    let notes = notes(found);
+    if !notes.is_empty() {
+        let _ = write!(text, "\n## What was left out or guessed\n\n{}\n", notes.join("\n\n"));
+    }
     let _ = write!(
         text,
         "\n## How this was made\n\n{}\n",
@@ -209,16 +214,35 @@ pub(super) fn opening(subject: Subject, found: &Found) -> String {
         subject.count(found.numbers.len()),
         spoken(&found.numbers)
     );
-    if found.left_out > 0 {
-        let _ = write!(
-            text,
-            " I take the first {}; {} more are left out.",
-            found.numbers.len(),
-            found.left_out
-        );
+    for note in notes(found) {
+        let _ = write!(text, " {note}");
     }
     text.push_str(" I will put them into a CSV, compute the figures in the sandbox and publish both the CSV and a report.");
     text
+}
+
+/// What the reader must know of how the request was read: nothing is dropped in silence.
+fn notes(found: &Found) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.left_out > 0 {
+        let (taken, left) = (found.numbers.len(), found.left_out);
+        notes.push(format!("I took the first {taken} numbers; {left} more are left out."));
+    }
+    if !found.unread.is_empty() {
+        notes.push(format!(
+            "I left out: {}. I could not read this as a number, or not compute with it exactly.",
+            found.unread
+        ));
+    }
+    if !found.guessed.is_empty() {
+        notes.push(format!(
+            "This could be read in more than one way: {}. I took three or more groups of exactly \
+             three digits for a list, other groups of three for thousands, and the rest for a list; \
+             a space after each comma makes it clear.",
+            found.guessed
+        ));
+    }
+    notes
 }
 
 fn spoken(numbers: &[Number]) -> String {
@@ -238,6 +262,15 @@ do one thing. Send me a list of numbers, for example “Analyze sales of 10, 20 
 will write them to a CSV, compute the figures in the sandbox, write a report and publish both files \
 for you to download.";
 
+/// [`NO_NUMBERS`], and what was found instead.
+pub(super) fn no_numbers(found: &Found) -> String {
+    let mut text = NO_NUMBERS.to_owned();
+    for note in notes(found) {
+        let _ = write!(text, "\n\n{note}");
+    }
+    text
+}
+
 /// How the files went.
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
@@ -249,13 +282,21 @@ pub(super) struct Delivery {
 }
 
 /// What is said when all is done that could be.
-pub(super) fn closing(subject: Subject, figures: &Figures, delivery: &Delivery) -> String {
+pub(super) fn closing(
+    subject: Subject,
+    found: &Found,
+    figures: &Figures,
+    delivery: &Delivery,
+) -> String {
     let mut text = summary(subject, figures);
     let _ = write!(text, " The median is {}", subject.amount(figures.median));
     if let Some(deviation) = figures.deviation {
         let _ = write!(text, " and the sample standard deviation {}", subject.amount(deviation));
     }
     text.push('.');
+    for note in notes(found) {
+        let _ = write!(text, "\n\n{note}");
+    }
     if !delivery.in_sandbox {
         text.push_str("\n\nThe sandbox gave no usable result, so I computed these figures myself.");
     }
@@ -266,7 +307,7 @@ pub(super) fn closing(subject: Subject, figures: &Figures, delivery: &Delivery) 
         }
     }
     if !delivery.missing.is_empty() {
-        text.push_str("\n\nI could not deliver these:");
+        text.push_str("\n\nI could not deliver these, so you cannot download them:");
         for (name, code) in &delivery.missing {
             let _ = write!(text, "\n- {name} ({code})");
         }

@@ -24,6 +24,10 @@ struct Sandbox {
     failure: ToolCode,
     /// What every command exits with, having done nothing.
     exit: Option<i32>,
+    /// What a failed call says.
+    says: &'static str,
+    /// A failed call takes the workspace with it.
+    forgets: bool,
     published: BTreeMap<String, String>,
     /// Spoils what the awk command prints.
     spoiled: bool,
@@ -36,6 +40,8 @@ impl Sandbox {
             failures: failures.iter().copied().collect(),
             failure: ToolCode::ToolFailed,
             exit: None,
+            says: "The sandbox did not answer.",
+            forgets: false,
             published: BTreeMap::new(),
             spoiled: false,
         }
@@ -46,7 +52,10 @@ impl Sandbox {
             && *left > 0
         {
             *left -= 1;
-            return ToolResult::error(self.failure, "The sandbox did not answer.");
+            if self.forgets {
+                self.folder = tempfile::tempdir().unwrap();
+            }
+            return ToolResult::error(self.failure, self.says);
         }
         match request {
             ToolRequest::WriteFile(file) => {
@@ -74,7 +83,9 @@ impl Sandbox {
                 })
             }
             ToolRequest::PublishArtifact(file) => {
-                let bytes = fs::read(self.folder.path().join(file.path.relative())).unwrap();
+                let Ok(bytes) = fs::read(self.folder.path().join(file.path.relative())) else {
+                    return ToolResult::error(ToolCode::FileNotFound, "There is no such file.");
+                };
                 let size = bytes.len() as u64;
                 let content = String::from_utf8(bytes).unwrap();
                 let name = file.path.file_name().to_owned();
@@ -278,10 +289,80 @@ async fn a_tool_that_is_not_to_be_had_is_asked_for_once() {
 
 #[tokio::test]
 async fn a_failed_publication_is_said_and_the_other_file_delivered() {
-    let mut sandbox = Sandbox::new(&[("publish_artifact", 3)]);
+    let mut sandbox = Sandbox::new(&[("publish_artifact", 7)]);
     let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
     assert_eq!(sandbox.published.keys().collect::<Vec<_>>(), ["report.md"]);
-    assert!(run.answer.contains("I could not deliver these:\n- sales.csv (TOOL_FAILED)"));
+    assert!(run.answer.contains("so you cannot download them:\n- sales.csv (TOOL_FAILED)"));
+}
+
+#[tokio::test]
+async fn a_publication_is_tried_four_times_while_sandboxes_are_replaced() {
+    for (failures, delivered) in [(6, 2), (7, 1), (8, 0)] {
+        let mut sandbox = Sandbox::new(&[("publish_artifact", failures)]);
+        sandbox.failure = ToolCode::PublicationFailed;
+        sandbox.says = "The file was not published: SANDBOX_REPLACED.";
+        let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+        let asked = run.steps.iter().flatten().filter(|name| *name == "publish_artifact").count();
+        assert_eq!((sandbox.published.len(), asked), (delivered, 8));
+        let said = run.answer.contains("you cannot download");
+        assert_eq!(said, delivered < 2, "{}", run.answer);
+    }
+}
+
+#[tokio::test]
+async fn a_publication_that_is_not_allowed_is_asked_for_once() {
+    for reason in ["PUBLICATION_DISABLED", "OUTPUT_BYTES_EXCEEDED", "OUTPUT_ARTIFACTS_EXCEEDED"] {
+        let mut sandbox = Sandbox::new(&[("publish_artifact", 99)]);
+        sandbox.failure = ToolCode::PublicationFailed;
+        sandbox.says = reason;
+        let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+        assert_eq!(run.steps.len(), 4, "{reason}: {:?}", run.steps);
+        assert!(run.answer.contains("- report.md (PUBLICATION_FAILED)"));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_went_with_its_sandbox_is_written_anew() {
+    // One failure: the CSV's. The report is then not found, the CSV neither.
+    for failures in 1..4 {
+        let mut sandbox = Sandbox::new(&[("publish_artifact", failures)]);
+        sandbox.failure = ToolCode::PublicationFailed;
+        sandbox.says = "The file was not published: SANDBOX_REPLACED.";
+        sandbox.forgets = true;
+        let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+        assert_eq!(sandbox.published["sales.csv"], "sale,amount_usd\n1,10\n2,20\n3,30\n");
+        assert!(sandbox.published["report.md"].contains("| Total | 60 USD |"));
+        assert!(!run.answer.contains("could not"), "{}", run.answer);
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_always_lost_ends_in_an_honest_answer() {
+    let mut sandbox = Sandbox::new(&[("publish_artifact", 99)]);
+    sandbox.failure = ToolCode::FileNotFound;
+    let run = run(&mut sandbox, &[text(DEMO)], &[]).await;
+    assert_eq!(run.outcome, done());
+    assert!(run.answer.contains("- sales.csv (FILE_NOT_FOUND)\n- report.md (FILE_NOT_FOUND)"));
+}
+
+#[tokio::test]
+async fn what_was_not_used_is_named_at_once_in_the_report_and_in_the_answer() {
+    let mut sandbox = Sandbox::new(&[]);
+    let data = part(PartKind::Data, r#"{"a": 1e300, "b": 9999999999999999, "c": 5}"#);
+    let run = run(&mut sandbox, &[text("7, 1.234,56 and 100,200,300"), data], &[]).await;
+    let csv = &sandbox.published["numbers.csv"];
+    assert_eq!(csv, "number,amount\n1,7\n2,100\n3,200\n4,300\n5,5\n");
+    for told in [&run.log[1].text(), &sandbox.published["report.md"], &run.answer] {
+        assert!(told.contains("I left out: 1.234,56; 1e+300; 9999999999999999."), "{told}");
+        assert!(told.contains("in more than one way: 100,200,300."), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_of_unreadable_numbers_alone_names_them() {
+    let run = run(&mut Sandbox::new(&[]), &[text("1,000,2,000 and 1e308")], &[]).await;
+    assert!(run.answer.starts_with(report::NO_NUMBERS));
+    assert!(run.answer.contains("I left out: 1,000,2,000; 1e308."), "{}", run.answer);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use agent::{Body, Message, ToolArtifact, ToolStatus};
 use domain::{ArtifactContent, EventBody, PublicationFailure, TaskState};
 use lambda_kit::deadline::Budget;
 use messages::Queue;
+use model::{DemoModel, Providers};
 use run_orchestrator::Outcome;
 use serde_json::{Value, json};
 use store::Pool;
@@ -363,6 +364,35 @@ async fn what_a_client_sent_is_read_without_a_sandbox() {
         assert_eq!(world.drive().await, Outcome::Terminal);
         assert_eq!(results(&world.log().await)[0].2, "1  hello");
         assert_eq!(world.queues.sent(), []);
+    })
+    .await;
+}
+
+/// The demo's whole way: it computes, writes, runs and publishes through the same tools.
+#[tokio::test]
+async fn the_demo_model_delivers_two_files() {
+    on_both(async |pool| {
+        let rig = Rig::new();
+        let mut setup = Setup { provider: "demo", ..Setup::new(json!({"turns": []})) };
+        setup.says = "Analyze sales of 10, 20 and 30 dollars. Give me a CSV and a useful \
+                      downloadable report."
+            .to_owned();
+        let mut world = setup.world(&pool).await;
+        world.settings.time.patience = Duration::from_secs(30);
+        let claimed = world.claim().await;
+        let mut worker = world.worker();
+        worker.models = Providers::new().with("demo", Arc::new(DemoModel::default()));
+        let driven = Box::pin(worker.drive(claimed, Budget::of(INVOCATION)));
+        assert_eq!(rig.beside(&world, driven).await.unwrap(), Outcome::Terminal);
+        assert_eq!(world.state().await, TaskState::Completed);
+        let results = results(&world.log().await);
+        assert!(results.iter().all(|(ok, ..)| *ok), "{results:?}");
+        let published = world.events().await.into_iter().filter(|event| {
+            matches!(event, EventBody::Artifact(update)
+                if matches!(update.content, ArtifactContent::Published { .. }))
+        });
+        assert_eq!(published.count(), 2);
+        assert!(!world.answer().await.is_empty());
     })
     .await;
 }

@@ -238,12 +238,10 @@ impl Process {
         // From here on it cannot be started any more.
         self.children.condemn(instance.id);
         let place = self.place(instance);
-        if self.children.is_running(instance.id)
-            && let Some(announced) = self.children.announced(instance.id)
-        {
-            let hooks = Hooks::new(&self.transport, &local(announced.hook_port));
-            // It answers when its commands have ended. If not, they end with it.
-            let _ = timeout(GRACE, hooks.terminate()).await;
+        self.children.let_go(instance.id);
+        let patience = Instant::now() + GRACE;
+        while self.runs(instance.id, &place) && Instant::now() < patience {
+            sleep(LOOK).await;
         }
         self.children.kill(instance.id);
         let until = Instant::now() + KILLED;
@@ -300,7 +298,8 @@ impl Process {
     }
 
     /// The command that starts the server. Its standard input is the instance's lock, which so
-    /// stays taken for as long as the server lives.
+    /// stays taken for as long as the server lives. Its standard output is a pipe that we hold: when
+    /// this process ends, however it ends, the server knows, also one that is just being started.
     fn command(&self, instance: &Instance, place: &Place) -> Result<Command, LaunchError> {
         place.make().map_err(LaunchError::Folder)?;
         let lock = Lock::take(&place.lock_file()).map_err(LaunchError::Folder)?;
@@ -320,6 +319,8 @@ impl Process {
         };
         command
             .env("COG_BIND", "127.0.0.1")
+            .env("COG_FOLLOW_READER", "1")
+            .env("COG_SHARED_HOST", "1")
             .env("PORT", "0")
             .env("COG_HOOK_PORT", "0")
             // Commands run as the user of this process, also when that is root.
@@ -328,7 +329,7 @@ impl Process {
             .current_dir(&place.folder)
             .process_group(0)
             .stdin(lock.into_stdio())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(log);
         tracing::debug!(instance.id = %instance.id, "starting a sandbox");
         Ok(command)
@@ -346,7 +347,10 @@ fn absolute(settings: Settings) -> io::Result<Settings> {
 /// One line, loud where it must be.
 fn tell(isolated: bool) {
     if isolated {
-        tracing::info!("sandboxes are processes; bubblewrap keeps their commands apart");
+        tracing::info!(
+            "sandboxes are processes; bubblewrap keeps their files and processes apart, and the \
+             network is this machine's"
+        );
     } else {
         tracing::warn!(
             "sandboxes are processes, and their commands run AS THE CURRENT USER on this machine: \

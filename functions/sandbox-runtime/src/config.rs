@@ -22,6 +22,12 @@ pub struct Settings {
     /// `COG_PARENT_DEATH`: end when the process that started this one ends. `1`, or the number of
     /// that process, which also covers that it ended before we looked.
     pub follow_parent: Option<u32>,
+    /// `COG_FOLLOW_READER`, 0: with 1, end when nobody reads the standard output any more, which
+    /// must be a pipe. It tells the end of a process that is not the parent, too.
+    pub follow_reader: bool,
+    /// `COG_SHARED_HOST`, 0: with 1, others on this machine can reach the hook port. No hook but a
+    /// repeated `run` is taken then once the instance is somebody's.
+    pub shared_host: bool,
     /// `COGNITION_WORKSPACE_ROOT`, /workspace.
     pub root: PathBuf,
     /// `COG_WORKLOAD_UID`, 1000: who commands and file changes run as. Without effect unless the
@@ -79,6 +85,8 @@ impl Settings {
             hook_port: env.parsed("COG_HOOK_PORT", 9000)?,
             ready_file: env.path("COG_READY_FILE"),
             follow_parent: Some(env.parsed("COG_PARENT_DEATH", 0)?).filter(|parent| *parent != 0),
+            follow_reader: env.parsed("COG_FOLLOW_READER", 0_u8)? == 1,
+            shared_host: env.parsed("COG_SHARED_HOST", 0_u8)? == 1,
             workload_uid,
             workload_gid: env.parsed("COG_WORKLOAD_GID", workload_uid)?,
             home: env.path("COG_WORKLOAD_HOME").unwrap_or_else(|| root.clone()),

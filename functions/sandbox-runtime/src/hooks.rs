@@ -1,5 +1,6 @@
 //! The hook port: what the machine's host tells the instance. No bearer: in the cloud nobody else
-//! reaches the port, and what a stranger could do here is to end the instance.
+//! reaches the port, and what a stranger could do here is to end the instance. Where others do reach
+//! it (`COG_SHARED_HOST`), an instance that is somebody's takes no hook from anyone.
 //!
 //! `suspend` and `resume` are not offered yet, and 404 says so.
 
@@ -7,8 +8,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use http::StatusCode;
 use sandbox_protocol::ErrorCode;
@@ -26,6 +27,7 @@ use crate::sandbox::Sandbox;
 const MAX_BODY: usize = 64 * 1024;
 
 const NOT_WRITABLE: Refusal = Refusal(ErrorCode::NotReady, "the workspace cannot be written");
+const CLOSED: Refusal = Refusal(ErrorCode::PermissionDenied, "hooks are over for this instance");
 const NO_COMMAND: Refusal = Refusal(ErrorCode::NotReady, "a command cannot be run");
 
 pub(crate) fn router(sandbox: &Arc<Sandbox>, log: &Log) -> Router {
@@ -36,8 +38,19 @@ pub(crate) fn router(sandbox: &Arc<Sandbox>, log: &Log) -> Router {
         .route(&hook("run"), post(run))
         .route(&hook("terminate"), post(terminate));
     crate::routes::or_refuse(router)
+        .layer(from_fn_with_state(Arc::clone(sandbox), closed))
         .layer(from_fn_with_state(log.clone(), log::each))
         .with_state(Arc::clone(sandbox))
+}
+
+/// Turns strangers away from an instance that is somebody's. `run` answers for itself: it takes
+/// nothing but the same payload again.
+async fn closed(State(sandbox): State<Arc<Sandbox>>, request: Request, next: Next) -> Response {
+    let is_run = request.uri().path().strip_prefix(HOOK_PREFIX) == Some("run");
+    if sandbox.settings.shared_host && !is_run && sandbox.identity.instance().is_ok() {
+        return CLOSED.into_response();
+    }
+    next.run(request).await
 }
 
 type Answer = Result<Response, Refusal>;

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
-use rustix::io::{Errno, FdFlags, dup, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, dup, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getpid, getppid,
     pidfd_open, set_child_subreaper, set_dumpable_behavior, setrlimit, umask, wait,
@@ -123,32 +123,47 @@ impl Children {
     }
 }
 
-/// The process whose end is ours.
+/// Those whose end is ours.
 #[derive(Debug)]
-pub(crate) struct Parent(OwnedFd);
+pub(crate) struct Follow {
+    what: OwnedFd,
+    /// What of it tells the end, beside an error or a hang-up.
+    flags: PollFlags,
+}
 
-impl Parent {
+impl Follow {
+    /// Takes hold of whoever reads our standard output. A pipe tells its writer when the last
+    /// reader is gone, however it went, and through whatever stands between the two processes.
+    pub(crate) fn reader() -> io::Result<Self> {
+        let what = fcntl_dupfd_cloexec(io::stdout().as_fd(), 3)?;
+        Ok(Self { what, flags: PollFlags::empty() })
+    }
+
     /// Takes hold of the parent. `expected` above 1 is its number, and another parent is an error:
     /// the right one is gone already.
     ///
     /// A descriptor of the process and not the kernel's death signal, which comes when the *thread*
     /// that started us ends.
-    pub(crate) fn hold(expected: u32) -> io::Result<Self> {
+    pub(crate) fn parent(expected: u32) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, "the parent is gone");
         let parent = getppid().ok_or_else(gone)?;
         if expected > 1 && i64::from(expected) != i64::from(parent.as_raw_nonzero().get()) {
             return Err(gone());
         }
-        let held = pidfd_open(parent, PidfdFlags::empty())?;
-        if getppid() == Some(parent) { Ok(Self(held)) } else { Err(gone()) }
+        let what = pidfd_open(parent, PidfdFlags::empty())?;
+        if getppid() == Some(parent) {
+            Ok(Self { what, flags: PollFlags::IN })
+        } else {
+            Err(gone())
+        }
     }
 
-    /// Returns when the parent has ended.
+    /// Returns when they have ended.
     pub(crate) async fn ended(self) -> io::Result<()> {
         let (tell, told) = oneshot::channel();
-        std::thread::Builder::new().name("parent".to_owned()).spawn(move || {
-            let mut parent = [PollFd::new(&self.0, PollFlags::IN)];
-            while poll(&mut parent, None) == Err(Errno::INTR) {}
+        std::thread::Builder::new().name("follow".to_owned()).spawn(move || {
+            let mut followed = [PollFd::new(&self.what, self.flags)];
+            while poll(&mut followed, None) == Err(Errno::INTR) {}
             let _ = tell.send(());
         })?;
         told.await.map_err(io::Error::other)

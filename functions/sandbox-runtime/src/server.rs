@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::config::{InvalidSetting, Settings};
 use crate::log::Log;
-use crate::process::{self, Children, Parent, Workload};
+use crate::process::{self, Children, Follow, Workload};
 use crate::sandbox::Sandbox;
 use crate::workers::Workers;
 use crate::{clock, hooks, routes};
@@ -68,8 +68,10 @@ pub fn serve(settings: Settings, log: Box<dyn Write + Send>) -> Result<(), Error
 }
 
 async fn run(settings: Settings, log: Log) -> Result<(), Error> {
-    let parent = settings.follow_parent.map(Parent::hold).transpose();
+    let parent = settings.follow_parent.map(Follow::parent).transpose();
     let parent = parent.map_err(when("follow the parent"))?;
+    let reader = settings.follow_reader.then(Follow::reader).transpose();
+    let reader = reader.map_err(when("follow the reader"))?;
     let workload = Workload::of(&settings);
     for folder in [&settings.root, &settings.home, &settings.tmpdir] {
         make_folder(folder, workload).map_err(when("make a folder of the workload"))?;
@@ -86,18 +88,17 @@ async fn run(settings: Settings, log: Log) -> Result<(), Error> {
     if let Some(file) = ready_file {
         announce(&file, &control, &hook).map_err(when("announce the ports"))?;
     }
-    let ended = async {
-        match parent {
-            Some(parent) => parent.ended().await,
-            None => std::future::pending().await,
-        }
+    let ended = async |followed: Option<Follow>| match followed {
+        Some(followed) => followed.ended().await,
+        None => std::future::pending().await,
     };
     let mut reaped = std::pin::pin!(children.reap());
     let outcome = tokio::select! {
         () = accept(control, routes::router(&sandbox, &log)) => Ok(()),
         () = accept(hook, hooks::router(&sandbox, &log)) => Ok(()),
         outcome = &mut reaped => outcome.map_err(when("reap")),
-        outcome = ended => outcome.map_err(when("follow the parent")),
+        outcome = ended(parent) => outcome.map_err(when("follow the parent")),
+        outcome = ended(reader) => outcome.map_err(when("follow the reader")),
         _ = stop.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };

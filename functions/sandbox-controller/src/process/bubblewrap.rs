@@ -1,7 +1,9 @@
 //! Commands behind a wall, where the machine permits one: bubblewrap.
 //!
 //! Inside there are the system's programs (read only), the workspace, and a `/tmp` of its own; other
-//! processes, the home folders and the data folder are not there. The network is the machine's.
+//! processes, the home folders, the data folder and the system's secrets are not there. Nothing
+//! inside has a capability, also not where the runner is root: a mount stays as it is. The network is
+//! the machine's.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +18,29 @@ const WORKSPACE: &str = "/workspace";
 /// Where the server writes its ports.
 const EXCHANGE: &str = "/run/cog";
 const SERVER: &str = "/run/cog-sandboxd";
+
+/// What of the machine is inside, read only: programs, and what they need to find each other, names
+/// and certificates. Not all of `/etc`: what is root's there can be read by a runner that is root.
+const SHOWN: [&str; 18] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+];
 
 /// How long the trial may take.
 const TRIAL: Duration = Duration::from_secs(5);
@@ -68,9 +93,11 @@ impl Bubblewrap {
             "--unshare-pid",
             "--unshare-ipc",
             "--unshare-uts",
+            "--cap-drop",
+            "ALL",
         ]);
-        for folder in ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt"] {
-            command.args(["--ro-bind-try", folder, folder]);
+        for shown in SHOWN {
+            command.args(["--ro-bind-try", shown, shown]);
         }
         command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/run"]);
         command

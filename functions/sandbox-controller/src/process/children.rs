@@ -85,6 +85,13 @@ impl Children {
         self.table().condemned.insert(instance);
     }
 
+    /// Lets go of the server's output, by which it knows that it is to end, and its commands.
+    pub(super) fn let_go(&self, instance: InstanceId) {
+        if let Some(server) = self.table().started.get_mut(&instance) {
+            server.child.stdout = None;
+        }
+    }
+
     pub(super) fn kill(&self, instance: InstanceId) {
         if let Some(server) = self.table().started.get_mut(&instance) {
             // Fails for one that has ended already, which is what we want.

@@ -81,6 +81,14 @@ async fn behind_bubblewrap_the_rest_of_the_machine_is_not_there() {
         let data = world.data().display().to_string();
         let line = format!("ls -d /root /home {data} 2>/dev/null | wc -l; pwd");
         assert_eq!(shell(&client, &line).await, "0\n/workspace\n");
+        // Nothing inside has a capability, also where the runner is root: what is mounted stays as
+        // it is, and what is root's in the system stays unseen.
+        let might = shell(&client, "grep CapEff /proc/self/status").await;
+        assert_eq!(might, "CapEff:\t0000000000000000\n");
+        let remount =
+            "mount -o remount,bind,rw /usr 2>/dev/null; test -w /usr && echo writable; true";
+        assert_eq!(shell(&client, remount).await, "");
+        assert_eq!(shell(&client, "ls /etc/shadow /etc/ssl/private 2>/dev/null; true").await, "");
         let mine = shell(&client, "ls /proc | grep -c '^[0-9]'").await;
         assert!(mine.trim().parse::<u32>().unwrap() < 15, "{mine}");
     })

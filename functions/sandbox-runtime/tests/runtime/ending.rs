@@ -140,6 +140,26 @@ async fn the_server_ends_with_its_parent_and_so_do_the_commands() {
 }
 
 #[tokio::test]
+async fn the_server_ends_with_whoever_reads_its_output_and_so_do_the_commands() {
+    let folder = folder();
+    let (mut command, ready, _) = prepare(folder.path(), &[("COG_FOLLOW_READER", "1")]);
+    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+    let at = announced(&ready).await;
+    let transport = Transport::new().unwrap();
+    let token = runtime_token(b"k", id(1));
+    let hooks = Hooks::new(&transport, &format!("http://127.0.0.1:{}", at.hook_port));
+    hooks.run(&RunPayload::new(id(1), GENERATION, token.clone())).await.unwrap();
+    let client = Client::new(&transport, &format!("http://127.0.0.1:{}", at.port), token)
+        .with_generation(GENERATION);
+    let mark = marker();
+    client.exec_start(id(1), &stubborn(&mark)).await.unwrap();
+    until("both parts run", || running(&format!("sleep 100.{mark}")) >= 3).await;
+    drop(process.stdout.take());
+    until("the commands end", || running(&mark) == 0).await;
+    until("the server ends", || process.try_wait().unwrap().is_some()).await;
+}
+
+#[tokio::test]
 async fn a_server_whose_parent_is_gone_already_does_not_start() {
     let folder = folder();
     let (mut command, ready, _) = prepare(folder.path(), &[("COG_PARENT_DEATH", "4194304")]);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use sandbox_protocol::ErrorCode;
 use sandbox_protocol::exec::StartExec;
 use sandbox_protocol::files::WriteRequest;
 use sandbox_protocol::health::HealthStatus;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Server, answer, http, stdout};
+use crate::support::{Server, answer, code, http, stdout};
 
 async fn connect(port: u16) -> TcpStream {
     TcpStream::connect(("127.0.0.1", port)).await.unwrap()
@@ -175,4 +176,15 @@ async fn scenario_66_the_log_tells_routes_and_no_secrets_paths_or_commands() {
     let line = lines.iter().find(|line| line["request.id"] == "req-1.a_b").unwrap();
     assert_eq!((line["route"].as_str(), line["status"].as_u64()), (Some("/v1/execs"), Some(200)));
     assert!(lines.iter().any(|line| line["route"] == "/v1/execs/{id}" && line["method"] == "PUT"));
+}
+
+/// Where others reach the hook port, none of them ends an instance or learns whose it is.
+#[tokio::test]
+async fn on_a_shared_host_an_instance_that_is_somebodys_takes_no_hook() {
+    let server = Server::start_with(&[("COG_SHARED_HOST", "1")]).await;
+    assert_eq!(code(server.hooks().terminate().await), ErrorCode::PermissionDenied);
+    assert_eq!(code(server.hooks().validate().await), ErrorCode::PermissionDenied);
+    server.hooks().run(&server.payload()).await.unwrap();
+    let status = server.run(1, &StartExec::shell("echo alive")).await;
+    assert_eq!(stdout(&status), "alive\n");
 }

@@ -168,7 +168,9 @@ impl Desk {
         if ended && last_event.is_none() {
             return Ok(stream::iter(first).boxed());
         }
-        let tail = self.tail(caller, identity.task, last_event.unwrap_or(position));
+        // An id that this log never gave must not hide what is still to come.
+        let after = last_event.map_or(position, |last| last.min(position));
+        let tail = self.tail(caller, identity.task, after);
         let state = (tail, self.viewer.clone(), caller.clone(), identity);
         let rest = stream::unfold(Some(state), async |state| {
             let (mut tail, viewer, caller, identity) = state?;

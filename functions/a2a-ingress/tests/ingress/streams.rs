@@ -112,6 +112,17 @@ async fn scenario_31_two_subscribers_see_the_same_and_one_comes_back_without_a_g
             Call::rpc("SubscribeToTask", &params).with("Last-Event-ID", &middle.to_string());
         let resumed = events(&resumed.send(&scene).await.body);
         assert_eq!(resumed, one[3..]);
+        // An id that the log never gave hides nothing that is still to come, and ends with the task.
+        let (_, last) = one.last().unwrap();
+        let other = sent(&scene, &message("m9")).await;
+        let beyond = Call::rpc("SubscribeToTask", &json!({"id": other["id"]}))
+            .with("Last-Event-ID", "99999999999");
+        let (beyond, ()) = tokio::join!(beyond.send(&scene), work(&scene));
+        let beyond = events(&beyond.body);
+        assert_eq!(
+            beyond.last().unwrap().1["statusUpdate"]["status"]["state"],
+            last["statusUpdate"]["status"]["state"]
+        );
         assert_eq!(Call::rpc("SubscribeToTask", &params).code(&scene).await, -32004);
     })
     .await;

@@ -1,5 +1,7 @@
 //! Answers that take their time (see the parent module for why).
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -46,9 +48,13 @@ fn late(
 
 const WHITE_SPACE: Bytes = Bytes::from_static(b"\n");
 
+/// How long a stream's first event is waited for before the client hears that the stream is open.
+/// A stream that is resumed may be silent for long.
+const FIRST_EVENT: Duration = Duration::from_secs(1);
+
 /// Waits for a stream's first event, so that a refusal is an ordinary error; then streams.
 pub(super) async fn events(mut events: EventStream, framing: Framing) -> Response<Body> {
-    let first = match timeout(KEEP_ALIVE, events.next()).await {
+    let first = match timeout(FIRST_EVENT, events.next()).await {
         Ok(Some(Err(error))) => return framing.failure(&error),
         Ok(Some(Ok(event))) => Some(framing.event(&event)),
         Ok(None) => None,

@@ -107,7 +107,7 @@ async fn a_silent_stream_is_kept_open_by_comments() {
         // The opening takes 50 s and so does each event: 100 s to the first, 50 s to the second.
         let events = reply.text.replace(": ping\n", "p");
         let lines: Vec<&str> = events.lines().filter(|line| !line.starts_with("data")).collect();
-        assert_eq!(lines, ["ppppid: 1", "", "ppid: 2", ""], "{events}");
+        assert_eq!(lines, ["pppppid: 1", "", "ppid: 2", ""], "{events}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use lambda_kit::env::Env;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::options::Options;
 use crate::screen::Screen;
@@ -165,7 +166,11 @@ async fn serve(options: &Options, screen: &Screen) -> anyhow::Result<()> {
     ));
     screen.line("  -H 'Content-Type: application/json' \\");
     screen.line(r#"  -d '{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Analyze 10, 20 and 30 dollars"}]}}'"#);
-    tokio::signal::ctrl_c().await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
     screen.heading("ending; what is at work goes on at the next start");
     system.stop().await;
     Ok(())

@@ -61,11 +61,20 @@ async fn answer(
         Err(error) if error.is::<LengthLimitError>() => return plain(413, "request too long"),
         Err(_) => return plain(400, "the request's body broke off"),
     };
+    if !is_text(&parts) {
+        return plain(400, "a header is not text");
+    }
     let event = event(&parts, &body, peer);
     match serde_json::from_value::<LambdaRequest>(event) {
         Ok(event) => ingress.handle(a2a_ingress::event::into_request(event)).await,
         Err(_) => plain(400, "the request cannot be put into an event"),
     }
+}
+
+/// Whether the headers can be put into an event, which carries text: two values that differ must not
+/// become the same one.
+fn is_text(parts: &http::request::Parts) -> bool {
+    parts.headers.values().all(|value| std::str::from_utf8(value.as_bytes()).is_ok())
 }
 
 fn plain(status: u16, message: &'static str) -> http::Response<ResponseBody> {
@@ -117,5 +126,35 @@ fn push(multi: &mut Map<String, Value>, name: &str, value: String) {
     let values = multi.entry(name).or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(values) = values {
         values.push(Value::from(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(headers: &[(&str, &[u8])]) -> http::request::Parts {
+        let mut request = http::Request::builder().uri("/a%20b?x=1&x=%C3%A9&y");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn an_event_has_every_value_of_headers_and_query() {
+        let parts = parts(&[("x-a", b"1"), ("x-a", b"2")]);
+        let event = event(&parts, &Bytes::from_static(b"\xff"), ([127, 0, 0, 1], 1).into());
+        assert_eq!(event["multiValueHeaders"]["x-a"], json!(["1", "2"]));
+        assert_eq!(event["multiValueQueryStringParameters"]["x"], json!(["1", "é"]));
+        assert_eq!(event["path"], "/a%20b");
+        assert_eq!(event["body"], "/w==");
+    }
+
+    /// Two values that differ must not become the same one on their way.
+    #[test]
+    fn a_header_that_is_not_text_is_noticed() {
+        assert!(is_text(&parts(&[("x-cognition-scope-user", "Jäger".as_bytes())])));
+        assert!(!is_text(&parts(&[("x-cognition-scope-user", b"J\xe4ger")])));
     }
 }

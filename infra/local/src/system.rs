@@ -31,7 +31,7 @@ use crate::s3::LocalS3;
 /// The longest that one invocation may take, as on Lambda.
 const INVOCATION: Duration = Duration::from_mins(15);
 /// How long a stop waits for handlers that are at work; what they leave is found at the next start.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A running system. Dropped without [`System::stop`], it ends at once, as if it were killed.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct System {
 impl System {
     /// Starts everything, and returns when requests are served.
     pub async fn start(options: &Options) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(&options.data)
+        private(&options.data)
             .with_context(|| format!("make the data folder {}", options.data.display()))?;
         let data = std::fs::canonicalize(&options.data)?;
         let options = Options { data: data.clone(), ..options.clone() };
@@ -160,6 +160,11 @@ impl System {
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(FAREWELL, self.queues.stop()).await;
+        // What is still at work is cut off, and that is no crash.
+        let owner = &self.functions.orchestrator.owner;
+        if let Err(error) = store::runs::hand_back(&self.pool, owner).await {
+            tracing::warn!("runs come back when their leases end: {}", lambda_kit::chain(&error));
+        }
         let _ = tokio::time::timeout(FAREWELL, async {
             while self.tasks.join_next().await.is_some() {}
         })
@@ -228,6 +233,13 @@ async fn sweep(sweeper: Environment<(), Swept>, every: Duration, mut stop: watch
         }
         sweeper.call(()).await;
     }
+}
+
+/// A folder that is nobody else's business: prompts and files are in it.
+fn private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Takes the data folder for this process, until it ends, however it ends.

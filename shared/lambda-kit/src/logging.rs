@@ -2,7 +2,7 @@
 //! elsewhere.
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
 
 use crate::env::Env;
@@ -35,9 +35,29 @@ pub fn init(env: &Env) -> Result<(), Error> {
     started.map_err(Error::Running)
 }
 
+/// What these log below `info` holds whole requests: signed addresses, and the headers that sign.
+const TALKATIVE: [&str; 8] = [
+    "aws_config",
+    "aws_runtime",
+    "aws_sdk_s3",
+    "aws_sdk_sqs",
+    "aws_smithy_runtime",
+    "aws_smithy_runtime_api",
+    "aws_sigv4",
+    "s3s",
+];
+
 fn filter(env: &Env) -> Result<EnvFilter, Error> {
     let text = env.value("COGNITION_LOG").or_else(|| env.value("RUST_LOG")).unwrap_or(DEFAULT);
-    EnvFilter::builder().parse(text).map_err(Error::Filter)
+    let mut filter = EnvFilter::builder().parse(text).map_err(Error::Filter)?;
+    let asks_for_more = filter.max_level_hint().is_none_or(|level| level > LevelFilter::INFO);
+    if asks_for_more {
+        for library in TALKATIVE {
+            let cap = format!("{library}=info").parse().map_err(Error::Filter)?;
+            filter = filter.add_directive(cap);
+        }
+    }
+    Ok(filter)
 }
 
 #[cfg(test)]
@@ -51,8 +71,18 @@ mod tests {
     #[test]
     fn our_own_setting_wins_over_the_common_one() {
         assert_eq!(filter_of([("RUST_LOG", "warn")]).as_deref(), Some("warn"));
-        let both = [("RUST_LOG", "warn"), ("COGNITION_LOG", "debug")];
-        assert_eq!(filter_of(both).as_deref(), Some("debug"));
+        let both = [("RUST_LOG", "warn"), ("COGNITION_LOG", "error")];
+        assert_eq!(filter_of(both).as_deref(), Some("error"));
+    }
+
+    #[test]
+    fn nothing_makes_the_libraries_log_what_signs_a_request() {
+        for wish in ["trace", "s3s=debug,info", "debug,aws_sdk_s3=trace"] {
+            let filter = filter_of([("COGNITION_LOG", wish)]).unwrap();
+            assert!(filter.contains("s3s=info"), "{filter}");
+            assert!(filter.contains("aws_sdk_s3=info"), "{filter}");
+            assert!(!filter.contains("s3s=debug") && !filter.contains("aws_sdk_s3=trace"));
+        }
     }
 
     #[test]

@@ -478,3 +478,16 @@ pub async fn abandon_all(pool: &Pool) -> Result<u64, Error> {
     )
     .await
 }
+
+/// Gives back every run that `owner` still holds, at its orderly end: no crash is counted, and each
+/// is due at once.
+pub async fn hand_back(pool: &Pool, owner: &str) -> Result<u64, Error> {
+    pool.execute(
+        "-- store::runs::hand_back
+         update runs set fence = fence + 1, lease_owner = null, lease_until = null,
+                         wake_at = seconds_from_now(-3600)
+          where lease_owner = $1 and state = 'active'",
+        &[owner.into()],
+    )
+    .await
+}

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use domain::{FailureCode, Ids, TaskState};
-use store::runs::{Claim, Ending, Rest, Wake, claim, finish, heartbeat, look, rest, session_scope};
+use store::runs::{
+    Claim, Ending, Rest, Wake, abandon_all, claim, finish, hand_back, heartbeat, look, rest,
+    session_scope,
+};
 use store::tasks::{self, Want};
 use store::{Error, Lease, Pool};
 use testkit::on_both;
@@ -142,6 +145,20 @@ async fn a_failure_is_told_with_its_code_and_frees_the_context() {
         let over = claim(&pool, lease.scope(), taken.run, "w").await.unwrap();
         assert!(matches!(over, Claim::Over));
         Request::new("a", "m2").context("c").taken(&pool).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_orderly_end_hands_runs_back_without_a_crash_and_a_killed_process_leaves_one() {
+    on_both(async |pool| {
+        let (taken, lease) = working(&pool, "a").await;
+        assert_eq!(hand_back(&pool, "somebody else").await.unwrap(), 0);
+        assert_eq!(hand_back(&pool, "w").await.unwrap(), 1);
+        assert!(matches!(heartbeat(&pool, &lease).await, Err(Error::LeaseLost)));
+        assert_eq!(claimed(&pool, "a", taken.run).await.crash_count, 0);
+        assert_eq!(abandon_all(&pool).await.unwrap(), 1);
+        assert_eq!(claimed(&pool, "a", taken.run).await.crash_count, 1);
     })
     .await;
 }

@@ -46,6 +46,9 @@ async fn a_run_that_was_claimed_or_ended_after_the_search_is_not_woken_and_not_e
         let claimed = claim(&pool, &scope("a").digest(), taken.run, "w").await.unwrap();
         assert!(matches!(claimed, Claim::Yes(_)));
         let (zero, hour) = (Duration::ZERO, Duration::from_hours(1));
+        // What is held takes no place in a batch either.
+        assert_eq!(overdue(&pool, 10).await.unwrap(), []);
+        assert_eq!(due(&pool, zero, 10).await.unwrap(), []);
         assert_eq!(remind(&pool, &ids, &waiting[0], zero, hour).await.unwrap(), None);
         assert!(!time_out(&pool, &late[0], &poisoned()).await.unwrap());
     })

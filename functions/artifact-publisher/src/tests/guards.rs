@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cloud::objects::{Error, Objects, Presence, PresignOptions, Put, PutOptions, SignedUrl};
+use cloud::objects::{Doing, Error, Objects, Presence, PresignOptions, Put, PutOptions, SignedUrl};
 use domain::{PublicationFailure as Code, TaskState, limits};
 use store::publications::Outcome;
 use store::runs::{self, Claim, Ending};
 use store::sandboxes::{self, Acquired, Releasing, Wish};
 use store::{Pool, tasks};
+use testkit::objects::{FailingObjects, Fault};
 use testkit::{Database, eventually, on_both};
 
 use super::scene::{Scene, agent};
@@ -232,17 +233,24 @@ async fn a_sandbox_with_a_newer_owner_refuses_the_read() {
     .await;
 }
 
-/// The sandbox ends while the file is read: the model hears of it at once, not after more attempts.
+/// The sandbox ends during an attempt that then runs into trouble: the model hears of it at once, not
+/// after more attempts.
 #[tokio::test]
-async fn a_sandbox_that_was_released_meanwhile_is_told_apart_from_one_that_is_silent() {
+async fn trouble_after_a_loss_of_the_sandbox_is_told_as_the_loss_and_not_retried() {
     on_both(async |pool| {
-        let scene = Scene::new(&pool).await;
+        let mut scene = Scene::new(&pool).await;
+        let (lost, instance) = (pool.clone(), scene.instance.clone());
+        let happens = async move {
+            assert!(sandboxes::lost(&lost, &instance, "gone").await.unwrap());
+        };
+        // The read of the descriptor loses its answer, and the sandbox is lost during it.
+        let meanwhile = Arc::new(Meanwhile::new(Arc::clone(&scene.objects) as _, happens));
+        let failing = FailingObjects::new(meanwhile).failing(Doing::Get, 2, Fault::LostAnswer);
+        scene.publisher.objects = Arc::new(failing);
         let publication = scene.publish("a", "ab").await;
-        scene.sandbox.put("a", super::sandbox::Answer::HangUp);
-        assert!(!scene.deliver(publication, 1).await);
-        assert!(sandboxes::lost(&pool, &scene.instance, "gone").await.unwrap());
         assert!(scene.deliver(publication, 1).await);
         assert_eq!(scene.outcome(publication).await, Outcome::Failed(Code::SandboxReplaced));
+        assert!(scene.announced().await.is_empty());
     })
     .await;
 }

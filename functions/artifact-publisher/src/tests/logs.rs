@@ -46,6 +46,9 @@ async fn the_log_names_each_step_and_no_path_key_scope_or_word_of_the_sandbox() 
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(log.clone())
         .finish();
+    // With only one subscriber in the process, tracing asks the thread that meets a span first
+    // whether anybody listens, and keeps the answer; tests on other threads would say no.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::subscriber::set_default(subscriber);
 
     let database = Database::sqlite().await;

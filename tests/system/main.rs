@@ -3,10 +3,24 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod cancel_anywhere;
+#[cfg(test)]
 mod clients;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
+mod killed_anywhere;
+#[cfg(test)]
+mod message_to_deliverable;
+#[cfg(test)]
+mod overtaken;
+#[cfg(test)]
+mod scopes;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod twice_and_in_any_order;
+#[cfg(test)]
+mod two_processes;

@@ -21,5 +21,5 @@ pub use databases::{Database, on_both, on_both_databases};
 pub use futures::{eventually, killed_after};
 pub use objects::{FailingObjects, MemoryObjects};
 pub use queues::MemoryQueues;
-pub use sandboxd::sandboxd;
+pub use sandboxd::{program, sandboxd};
 pub use seaweed::Seaweed;

@@ -1,11 +1,8 @@
-//! The real sandbox server, built from the same tree.
+//! Real programs, built from the same tree: first of all the sandbox server.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
-
-/// What to do about a server that is missing or stale.
-const BUILD: &str = "run `cargo build -p sandbox-runtime`, with the target folder of these tests";
 
 /// The path of `cog-sandboxd`.
 ///
@@ -14,32 +11,40 @@ const BUILD: &str = "run `cargo build -p sandbox-runtime`, with the target folde
 /// When it was not built, or before its sources were last changed; the message says what to run.
 /// Tests of its clients would otherwise prove something about a server that nobody has.
 pub fn sandboxd() -> PathBuf {
-    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let test = std::env::current_exe().map_err(|error| error.to_string())?;
-        // A test is `<profile>/deps/<test>`, a program `<profile>/<program>`.
-        let profile = test.ancestors().nth(2).ok_or("the test has no profile folder")?;
-        look(profile)
-    });
-    match found {
-        Ok(path) => path.clone(),
-        Err(why) => panic!("{why}"),
-    }
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| program("cog-sandboxd", "sandbox-runtime")).clone()
 }
 
-fn look(profile: &Path) -> Result<PathBuf, String> {
-    let server = profile.join("cog-sandboxd");
-    let built =
-        changed(&server).ok_or_else(|| format!("the sandbox server is not built: {BUILD}"))?;
+/// The path of a program of this workspace, and of the same tree as the test.
+///
+/// # Panics
+///
+/// As [`sandboxd`] does.
+pub fn program(name: &str, package: &str) -> PathBuf {
+    let found = profile().and_then(|profile| look(&profile, name));
+    found.unwrap_or_else(|why| {
+        panic!("{why}: run `cargo build -p {package}`, with the target folder of these tests")
+    })
+}
+
+fn profile() -> Result<PathBuf, String> {
+    let test = std::env::current_exe().map_err(|error| error.to_string())?;
+    // A test is `<profile>/deps/<test>`, a program `<profile>/<program>`.
+    test.ancestors().nth(2).map(Path::to_owned).ok_or("the test has no profile folder".to_owned())
+}
+
+fn look(profile: &Path, name: &str) -> Result<PathBuf, String> {
+    let program = profile.join(name);
+    let built = changed(&program).ok_or_else(|| format!("{name} is not built"))?;
     // The compiler's own list of what the program was made of.
-    let list = std::fs::read_to_string(server.with_extension("d"))
-        .map_err(|_| format!("nothing tells what the sandbox server was made of: {BUILD}"))?;
+    let list = std::fs::read_to_string(program.with_extension("d"))
+        .map_err(|_| format!("nothing tells what {name} was made of"))?;
     match sources(&list).find(|source| changed(source).is_none_or(|changed| changed > built)) {
         Some(newer) => {
-            let name = newer.file_name().unwrap_or_default().display();
-            Err(format!("the sandbox server is older than its {name}: {BUILD}"))
+            let newer = newer.file_name().unwrap_or_default().display();
+            Err(format!("{name} is older than its {newer}"))
         }
-        None => Ok(server),
+        None => Ok(program),
     }
 }
 
@@ -69,11 +74,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_stale_server_is_told_with_what_to_run() {
+    fn a_missing_or_stale_program_is_told() {
         let profile = tempfile::tempdir().unwrap();
         let at = |name: &str| profile.path().join(name);
-        let missing = look(profile.path()).unwrap_err();
-        assert!(missing.contains("cargo build -p sandbox-runtime"), "{missing}");
+        let look = || look(profile.path(), "cog-sandboxd");
+        assert_eq!(look(), Err("cog-sandboxd is not built".to_owned()));
 
         file(&at("cog-sandboxd"), 100);
         let (old, new) = (at("old file.rs"), at("new.rs"));
@@ -82,11 +87,16 @@ mod tests {
         std::fs::write(at("cog-sandboxd.d"), list).unwrap();
         file(&old, 50);
         file(&new, 100);
-        assert_eq!(look(profile.path()), Ok(at("cog-sandboxd")));
+        assert_eq!(look(), Ok(at("cog-sandboxd")));
         file(&new, 101);
-        let stale = look(profile.path()).unwrap_err();
-        assert!(stale.contains("older than its new.rs"), "{stale}");
+        assert_eq!(look(), Err("cog-sandboxd is older than its new.rs".to_owned()));
         std::fs::remove_file(&new).unwrap();
-        assert!(look(profile.path()).is_err());
+        assert!(look().is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "no-such-program is not built: run `cargo build -p its-package`")]
+    fn what_to_run_is_told_too() {
+        program("no-such-program", "its-package");
     }
 }

@@ -80,10 +80,7 @@ impl Home {
             scenarios: Some(self.scenarios()),
             sweep_every: Duration::from_millis(200),
             sandboxd: Some(sandboxd()),
-            keys: Some(Keys {
-                runtime: Secret::new(RUNTIME_KEY),
-                scope: Secret::new(SCOPE_KEY),
-            }),
+            keys: Some(Keys { runtime: Secret::new(RUNTIME_KEY), scope: Secret::new(SCOPE_KEY) }),
             ..Options::default()
         }
     }

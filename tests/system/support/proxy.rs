@@ -92,6 +92,10 @@ async fn accept(listener: TcpListener, server: SocketAddr, plan: Arc<Mutex<Plan>
 }
 
 /// One connection, and how far it has come.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what the wire has shown so far, independent of each other"
+)]
 struct Connection<'a> {
     client: TcpStream,
     server: TcpStream,
@@ -118,11 +122,7 @@ enum Goes {
 }
 
 impl<'a> Connection<'a> {
-    async fn serve(
-        client: TcpStream,
-        server: SocketAddr,
-        plan: &'a Mutex<Plan>,
-    ) -> io::Result<()> {
+    async fn serve(client: TcpStream, server: SocketAddr, plan: &'a Mutex<Plan>) -> io::Result<()> {
         let server = TcpStream::connect(server).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;

@@ -1,7 +1,6 @@
 //! The handlers alone: what they send stays in the story's hands, which delivers it when and as often
 //! as it likes.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use tokio::time::sleep;
 
 use super::caller::{Answer, answer};
 use super::home::Home;
-use super::{age, book};
+use super::{PATIENCE, age, book};
 
 /// The functions on one database, and what is between them.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ pub(crate) struct Stage {
 }
 
 /// How long a worker waits for others before its run rests; short, so that runs do rest.
-const PATIENCE_OF_WORKERS: Duration = Duration::from_millis(200);
+const REST_SOON: Duration = Duration::from_millis(200);
 
 /// How often the queues are looked into.
 const LOOK: Duration = Duration::from_millis(1);
@@ -71,13 +70,14 @@ impl Stage {
     pub(crate) async fn new(home: &Home, pool: &Pool) -> Self {
         let queues = Arc::new(MemoryQueues::new());
         let objects = Arc::new(MemoryObjects::new());
-        let functions = wire(home, pool, &queues, &objects).await;
+        let functions = wire(home, pool, &queues, &objects, REST_SOON).await;
         Self { pool: pool.clone(), functions, queues, objects }
     }
 
-    /// A second set of functions with the same queues and objects, as another process has it.
+    /// A second set of functions with the same queues and objects, as another process has it. Its
+    /// workers do not rest.
     pub(crate) async fn another(&self, home: &Home, pool: &Pool) -> Functions {
-        wire(home, pool, &self.queues, &self.objects).await
+        wire(home, pool, &self.queues, &self.objects, PATIENCE).await
     }
 
     /// Asks the ingress.
@@ -101,7 +101,9 @@ impl Stage {
     /// is on its way any more. Returns the letters that must come again.
     pub(crate) async fn pump(&self, letters: Vec<Letter>) -> Vec<Letter> {
         let mut post = Post::of(self);
-        letters.into_iter().for_each(|letter| post.deliver(letter));
+        for letter in letters {
+            post.deliver(letter);
+        }
         post.run().await;
         post.again
     }
@@ -128,6 +130,7 @@ async fn wire(
     pool: &Pool,
     queues: &Arc<MemoryQueues>,
     objects: &Arc<MemoryObjects>,
+    patience: Duration,
 ) -> Functions {
     let options = home.options();
     std::fs::create_dir_all(&options.data).unwrap();
@@ -135,7 +138,7 @@ async fn wire(
     let wired = Functions::wire(&options, &keys, pool, objects.clone(), queues.clone()).await;
     let mut functions = wired.unwrap();
     let orchestrator = Arc::get_mut(&mut functions.orchestrator).unwrap();
-    orchestrator.settings.time.patience = PATIENCE_OF_WORKERS;
+    orchestrator.settings.time.patience = patience;
     functions
 }
 
@@ -181,14 +184,13 @@ impl<'a> Post<'a> {
         }
     }
 
-    /// Delivers for ever what is sent, but for what wakes runs: that goes to `kept`.
-    pub(crate) async fn serve_workers(&mut self, kept: &mut Vec<Letter>) -> Infallible {
-        loop {
-            for letter in self.stage.take() {
-                if letter.queue == Queue::Runs { kept.push(letter) } else { self.deliver(letter) }
-            }
-            self.work().await;
+    /// Delivers what was sent, but for what wakes runs, and lets the handlers work for a moment. The
+    /// rest goes to `kept`.
+    pub(crate) async fn serve_worker(&mut self, kept: &mut Vec<Letter>) {
+        for letter in self.stage.take() {
+            if letter.queue == Queue::Runs { kept.push(letter) } else { self.deliver(letter) }
         }
+        self.work().await;
     }
 }
 

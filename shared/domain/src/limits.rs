@@ -43,6 +43,6 @@ mod tests {
     fn a_lease_outlives_several_heartbeats() {
         assert!(HEARTBEAT * 3 < LEASE);
         assert!(CANCEL_CHECK < HEARTBEAT);
-        assert!(INLINE_PUBLICATION_BYTES <= MAX_PUBLICATION_BYTES);
+        const { assert!(INLINE_PUBLICATION_BYTES <= MAX_PUBLICATION_BYTES) };
     }
 }

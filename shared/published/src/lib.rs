@@ -7,7 +7,7 @@
 //!
 //! - [`Namespace`] makes the keys, for the publisher and for readers alike.
 //! - [`Descriptor`] is the JSON that stands beside the bytes.
-//! - [`resolve`] turns an active row into bytes, a fresh address, or the knowledge that the bytes
+//! - [`resolve()`] turns an active row into bytes, a fresh address, or the knowledge that the bytes
 //!   are gone.
 
 mod descriptor;

@@ -102,7 +102,7 @@ pub async fn ready(
     Ok(Ready::Yes(woken))
 }
 
-/// The launch did not work, and it is proven that nothing runs. The next [`super::acquire`] reserves
+/// The launch did not work, and it is proven that nothing runs. The next [`super::acquire()`] reserves
 /// another allocation, or gives up.
 pub async fn failed(pool: &Pool, instance: &Instance, reason: &str) -> Result<bool, Error> {
     let changed = pool

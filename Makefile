@@ -24,7 +24,7 @@ migrate: build ## Applies the migrations: make migrate ARGS="--database-url post
 	$(LOCAL) migrate $(ARGS)
 
 test: tools ## Runs every test; finds or installs what they need.
-	. $(TOOLS)/env && $(CARGO) test --workspace
+	. $(TOOLS)/env && $(CARGO) build --workspace --all-targets && $(CARGO) test --workspace
 
 tools: ## Finds or installs PostgreSQL, SeaweedFS and the A2A clients that the tests talk with.
 	@tests/tools.sh $(TOOLS)

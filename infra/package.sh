@@ -25,5 +25,5 @@ fi
 
 echo
 for file in target/{aarch64,x86_64}-unknown-linux-musl/release/cog-sandboxd target/lambda/*/bootstrap; do
-  [ -f "$file" ] && printf '%10d bytes  %s\n' "$(stat -c %s "$file")" "$file"
+  if [ -f "$file" ]; then printf '%10d bytes  %s\n' "$(stat -c %s "$file")" "$file"; fi
 done

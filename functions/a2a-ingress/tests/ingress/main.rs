@@ -5,6 +5,8 @@ mod cards;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod crashes;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod reads;

@@ -5,6 +5,8 @@
 //! transaction keeps others waiting until the database ends that transaction, here soon.
 
 mod publisher;
+mod sandbox;
+mod worker;
 
 use cognition_local::functions::Functions;
 use futures_util::future::LocalBoxFuture;

@@ -29,6 +29,13 @@ pub(crate) async fn wake_ups(pool: &Pool) {
     pool.execute(statement, &[]).await.unwrap();
 }
 
+/// Whoever holds a run has lost it, unless it says so before the next one takes it.
+pub(crate) async fn leases(pool: &Pool) {
+    let statement = "update runs set lease_until = seconds_from_now(-1)
+                      where lease_until is not null";
+    pool.execute(statement, &[]).await.unwrap();
+}
+
 /// Workspaces that no run holds have been idle for so long that their sandboxes must go.
 pub(crate) async fn idle_sandboxes(pool: &Pool) {
     for statement in [

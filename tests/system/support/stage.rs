@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use store::Pool;
 use testkit::queues::Sent;
 use testkit::{MemoryObjects, MemoryQueues};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::caller::{Answer, answer};
 use super::home::Home;
@@ -175,6 +175,11 @@ impl<'a> Post<'a> {
 
     /// Delivers whatever is sent, until nothing is on its way any more.
     pub(crate) async fn run(&mut self) {
+        let idle = timeout(PATIENCE, self.until_idle()).await;
+        idle.expect("every handler answers");
+    }
+
+    async fn until_idle(&mut self) {
         loop {
             self.stage.take().into_iter().for_each(|letter| self.deliver(letter));
             if !self.is_busy() {
@@ -184,10 +189,11 @@ impl<'a> Post<'a> {
         }
     }
 
-    /// Delivers what was sent, but for what wakes runs, and lets the handlers work for a moment. The
-    /// rest goes to `kept`.
+    /// Delivers what was sent or must come again, but for what wakes runs, and lets the handlers work
+    /// for a moment. The rest goes to `kept`.
     pub(crate) async fn serve_worker(&mut self, kept: &mut Vec<Letter>) {
-        for letter in self.stage.take() {
+        let again = std::mem::take(&mut self.again);
+        for letter in again.into_iter().chain(self.stage.take()) {
             if letter.queue == Queue::Runs { kept.push(letter) } else { self.deliver(letter) }
         }
         self.work().await;

@@ -4,6 +4,7 @@
 //! - [`caller`]: an A2A client over real HTTP
 //! - [`book`]: what must hold of a task, as its rows tell
 //! - [`stage`]: the handlers alone, with queues that the story delivers
+//! - [`counting`]: an agent that shows whether something was done twice
 //! - [`age`]: time that passes in the database
 //! - [`proxy`]: a connection to PostgreSQL that breaks on plan
 //! - [`life`]: the system as a process that can be killed
@@ -13,6 +14,7 @@ pub(crate) mod age;
 pub(crate) mod book;
 pub(crate) mod caller;
 pub(crate) mod chance;
+pub(crate) mod counting;
 pub(crate) mod home;
 pub(crate) mod life;
 pub(crate) mod proxy;

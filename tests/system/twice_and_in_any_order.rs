@@ -9,13 +9,11 @@ use std::cell::Cell;
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
-use serde_json::{Value, json};
 use testkit::Database;
 
 use crate::support::caller::{id, message, submission};
-use crate::support::home::Home;
 use crate::support::stage::{Letter, Post, Stage};
-use crate::support::{age, book};
+use crate::support::{age, book, counting};
 
 #[test]
 fn messages_that_come_twice_and_in_any_order_double_no_effect_on_sqlite() {
@@ -31,7 +29,7 @@ const CASES: u32 = 16;
 
 fn for_all_choices(database: impl AsyncFn() -> Database) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let home = counting();
+    let home = counting::home();
     let (stage, _database) = runtime.block_on(async {
         let database = database().await;
         let pool = database.pool(4).await;
@@ -39,7 +37,7 @@ fn for_all_choices(database: impl AsyncFn() -> Database) {
     });
     let config = Config {
         cases: CASES,
-        max_shrink_iters: 50,
+        max_shrink_iters: 10,
         failure_persistence: None,
         ..Config::default()
     };
@@ -53,28 +51,10 @@ fn for_all_choices(database: impl AsyncFn() -> Database) {
     outcome.unwrap();
 }
 
-/// An agent whose every doubled effect is in its files: each command adds a line.
-fn counting() -> Home {
-    let add = |file: &str| json!({"name": "execute", "args": {"command": format!("echo {file} >> {file}")}});
-    let publish = |file: &str| {
-        let path = format!("/workspace/{file}");
-        json!({"name": "publish_artifact", "args": {"path": path, "media_type": "text/plain"}})
-    };
-    Home::new().with_script(
-        "counting",
-        &json!([
-            {"text": "One. ", "tool_calls": [add("one"), add("two")]},
-            {"text": "Two. ", "tool_calls": [add("three"), publish("one"), publish("two")]},
-            {"tool_calls": [publish("three")]},
-            {"text": "Done."},
-        ]),
-    )
-}
-
 /// One task, whose messages are delivered as the choices say.
 async fn a_case(stage: &Stage, case: u32, choices: &[u8]) {
     let request = submission(&message(&format!("m-{case}"), "Count."));
-    let task = id(&stage.call("counting", "SendMessage", &request).await.unwrap()["task"]);
+    let task = id(&stage.call(counting::AGENT, "SendMessage", &request).await.unwrap()["task"]);
     let mut office = Office { post: Post::of(stage), waiting: Vec::new(), past: Vec::new() };
     for choice in choices {
         office.choose(stage, *choice).await;
@@ -82,7 +62,7 @@ async fn a_case(stage: &Stage, case: u32, choices: &[u8]) {
     office.deliver_the_rest(stage).await;
     let Office { post, mut past, .. } = office;
     stage.settle(&task, post.again).await;
-    one_effect_each(stage, &task).await;
+    counting::one_effect_each(stage, &task, &format!("{choices:?}")).await;
 
     // Now that all is over, all of it comes once more, oldest and newest first.
     let before = book::everything(&stage.pool).await;
@@ -96,27 +76,6 @@ async fn a_case(stage: &Stage, case: u32, choices: &[u8]) {
     age::idle_sandboxes(&stage.pool).await;
     stage.functions.sweeper.sweep().await;
     assert_eq!(stage.pump(Vec::new()).await, []);
-}
-
-async fn one_effect_each(stage: &Stage, task: &str) {
-    let ended = book::ended(&stage.pool, task).await;
-    assert_eq!(ended.state, "completed");
-    assert_eq!(ended.files, ["one", "three", "two"]);
-    assert_eq!(ended.refused, Vec::<String>::new());
-    let shown = stage.call("counting", "GetTask", &json!({ "id": task })).await.unwrap();
-    let artifacts = shown["artifacts"].as_array().unwrap();
-    let part = |artifact: &Value| artifact["parts"][0].clone();
-    for file in artifacts.iter().map(part).filter(|part| part["filename"].is_string()) {
-        let raw = base64_of(&format!("{}\n", file["filename"].as_str().unwrap()));
-        assert_eq!(file["raw"], raw, "the command ran once: {file}");
-    }
-    let said = artifacts.iter().map(part).find(|part| part["text"].is_string()).unwrap();
-    assert_eq!(said["text"], "One. \n\nTwo. \n\nDone.");
-}
-
-fn base64_of(text: &str) -> String {
-    use base64::Engine as _;
-    base64::prelude::BASE64_STANDARD.encode(text)
 }
 
 /// Where the messages of one task lie.

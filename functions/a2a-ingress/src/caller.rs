@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use a2a::A2aError;
-use domain::{Scope, ScopeDigest};
+use domain::{AgentKey, Scope, ScopeDigest, Tenant};
 use tokio::time::Instant;
 
 use crate::agents::Agent;
@@ -21,6 +21,14 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Under what the rows of this request are kept. The binding has refused tenants that the agent
+    /// does not know; what is no tenant's name at all is one of those.
+    pub fn key(&self, tenant: Option<&str>) -> Result<AgentKey, A2aError> {
+        let tenant = tenant.map(|name| Tenant::try_from(name.to_owned()));
+        let tenant = tenant.transpose().map_err(|_| A2aError::task_not_found())?;
+        Ok(AgentKey::new(&self.agent.definition.name, tenant.as_ref()))
+    }
+
     /// Logs a failure of ours, and gives the error that tells the client nothing of it.
     pub fn failed(&self, error: &(dyn std::error::Error + 'static)) -> A2aError {
         tracing::error!(request.id = self.request_id, "answer: {}", lambda_kit::chain(error));

@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use a2a::{Body, card};
+use a2a::{Body, Profile, card};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::header::{CONTENT_TYPE, HOST};
@@ -123,7 +123,8 @@ impl Ingress {
         let request_id = caller.request_id.clone();
         let rest = rest.to_owned();
         let request = request.map(bytes);
-        let response = a2a::serve(Arc::clone(&self.desk), caller, &rest, request).await;
+        let profile = Profile::of(&caller.agent.definition);
+        let response = a2a::serve(Arc::clone(&self.desk), caller, &profile, &rest, request).await;
         let mut response = response.map(body);
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             response.headers_mut().insert("x-request-id", value);

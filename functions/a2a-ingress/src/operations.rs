@@ -3,17 +3,24 @@
 //! **Nothing is executed here.** A message is admitted in one transaction; what follows is read from
 //! the event log, whoever writes it.
 
+mod extended_card;
+mod list;
+mod webhooks;
+
 use std::sync::Arc;
 
+use a2a::card::AgentCard;
 use a2a::project::Identity;
 use a2a::types::{
-    CancelTaskRequest, GetTaskRequest, Message, SendMessageRequest, SendResult, StreamResponse,
-    SubscribeToTaskRequest, Task,
+    CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListPushConfigsRequest,
+    ListPushConfigsResponse, ListTasksRequest, ListTasksResponse, Message, PushConfigRequest,
+    SendMessageRequest, SendResult, StreamResponse, SubscribeToTaskRequest, Task,
+    TaskPushNotificationConfig,
 };
 use a2a::{A2aError, Cause, EventStream, Operations, StreamEvent, inbound};
 use async_trait::async_trait;
 use cloud::queues::Queues;
-use domain::{EventBody, Ids, TaskId};
+use domain::{AgentKey, EventBody, Ids, TaskId};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use store::admission::{Admission, Admitted, admit};
@@ -44,7 +51,12 @@ struct Taken {
 }
 
 impl Desk {
-    async fn admit(&self, caller: &Caller, message: &Message) -> Result<Taken, A2aError> {
+    async fn admit(
+        &self,
+        caller: &Caller,
+        agent: &AgentKey,
+        message: &Message,
+    ) -> Result<Taken, A2aError> {
         let definition = &caller.agent.definition;
         let admitted = inbound::admit(message, &self.limits, &definition.a2a)?;
         let task = match &message.task_id {
@@ -53,7 +65,7 @@ impl Desk {
         };
         let request = Admission {
             scope: &caller.scope,
-            agent: &definition.name,
+            agent,
             message_id: &message.message_id,
             context_id: message.context_id.as_deref(),
             task,
@@ -99,12 +111,12 @@ impl Desk {
     async fn view(
         &self,
         caller: &Caller,
+        agent: &AgentKey,
         task: TaskId,
         history: Option<u32>,
     ) -> Result<TaskView, A2aError> {
         let want = Want { history: history.filter(|length| *length == 0), artifacts: true };
-        let name = &caller.agent.definition.name;
-        tasks::view(&self.viewer.pool, &caller.digest, name, task, want)
+        tasks::view(&self.viewer.pool, &caller.digest, agent, task, want)
             .await
             .map_err(|error| caller.failed(&error))?
             .ok_or_else(A2aError::task_not_found)
@@ -125,11 +137,16 @@ impl Desk {
 
     /// Waits until the task has ended or wants something of its client, or until there is no time
     /// left to wait.
-    async fn settled(&self, caller: &Caller, taken: &Taken) -> Result<(), A2aError> {
+    async fn settled(
+        &self,
+        caller: &Caller,
+        agent: &AgentKey,
+        taken: &Taken,
+    ) -> Result<(), A2aError> {
         let after = if let Some(after) = taken.after {
             after
         } else {
-            let view = self.view(caller, taken.task, Some(0)).await?;
+            let view = self.view(caller, agent, taken.task, Some(0)).await?;
             if view.task.state.is_terminal() || view.task.state.is_interrupted() {
                 return Ok(());
             }
@@ -207,12 +224,13 @@ impl Operations for Desk {
         caller: &Caller,
         request: SendMessageRequest,
     ) -> Result<SendResult, A2aError> {
-        let taken = self.admit(caller, &request.message).await?;
+        let agent = caller.key(request.tenant.as_deref())?;
+        let taken = self.admit(caller, &agent, &request.message).await?;
         if !request.configuration.return_immediately {
-            self.settled(caller, &taken).await?;
+            self.settled(caller, &agent, &taken).await?;
         }
         let history = request.configuration.history_length;
-        let view = self.view(caller, taken.task, history).await?;
+        let view = self.view(caller, &agent, taken.task, history).await?;
         self.show(caller, view, history).await.map(SendResult::Task)
     }
 
@@ -222,18 +240,28 @@ impl Operations for Desk {
         request: SendMessageRequest,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
-        let taken = self.admit(caller, &request.message).await?;
+        let agent = caller.key(request.tenant.as_deref())?;
+        let taken = self.admit(caller, &agent, &request.message).await?;
         let history = request.configuration.history_length;
-        let view = self.view(caller, taken.task, history).await?;
+        let view = self.view(caller, &agent, taken.task, history).await?;
         // Only a request that was taken before can have been seen in part.
         let last_event = last_event.filter(|_| taken.after.is_none());
         self.follow(caller, view, history, last_event).await
     }
 
     async fn get_task(&self, caller: &Caller, request: GetTaskRequest) -> Result<Task, A2aError> {
+        let agent = caller.key(request.tenant.as_deref())?;
         let history = request.history_length;
-        let view = self.view(caller, task_id(&request.id)?, history).await?;
+        let view = self.view(caller, &agent, task_id(&request.id)?, history).await?;
         self.show(caller, view, history).await
+    }
+
+    async fn list_tasks(
+        &self,
+        caller: &Caller,
+        request: ListTasksRequest,
+    ) -> Result<ListTasksResponse, A2aError> {
+        self.list(caller, request).await
     }
 
     async fn cancel_task(
@@ -242,13 +270,13 @@ impl Operations for Desk {
         request: CancelTaskRequest,
     ) -> Result<Task, A2aError> {
         let task = task_id(&request.id)?;
-        let name = &caller.agent.definition.name;
-        let canceled = tasks::cancel(&self.viewer.pool, &caller.digest, name, task)
+        let agent = caller.key(request.tenant.as_deref())?;
+        let canceled = tasks::cancel(&self.viewer.pool, &caller.digest, &agent, task)
             .await
             .map_err(|error| caller.failed(&error))?;
         match canceled {
             Canceled::Yes => {
-                let view = self.view(caller, task, None).await?;
+                let view = self.view(caller, &agent, task, None).await?;
                 self.show(caller, view, None).await
             }
             Canceled::No(_) => Err(A2aError::new(Cause::TaskNotCancelable)),
@@ -262,11 +290,52 @@ impl Operations for Desk {
         request: SubscribeToTaskRequest,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
-        let view = self.view(caller, task_id(&request.id)?, None).await?;
+        let agent = caller.key(request.tenant.as_deref())?;
+        let view = self.view(caller, &agent, task_id(&request.id)?, None).await?;
         let unread = last_event.is_some_and(|last| last < view.position);
         if view.task.state.is_terminal() && !unread {
             return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
         }
         self.follow(caller, view, None, last_event).await
+    }
+
+    async fn create_push_config(
+        &self,
+        caller: &Caller,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.create_webhook(caller, config).await
+    }
+
+    async fn get_push_config(
+        &self,
+        caller: &Caller,
+        request: PushConfigRequest,
+    ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.webhook(caller, request).await
+    }
+
+    async fn list_push_configs(
+        &self,
+        caller: &Caller,
+        request: ListPushConfigsRequest,
+    ) -> Result<ListPushConfigsResponse, A2aError> {
+        self.webhooks(caller, request).await
+    }
+
+    async fn delete_push_config(
+        &self,
+        caller: &Caller,
+        request: PushConfigRequest,
+    ) -> Result<(), A2aError> {
+        self.delete_webhook(caller, request).await
+    }
+
+    async fn get_extended_agent_card(
+        &self,
+        caller: &Caller,
+        request: GetExtendedAgentCardRequest,
+    ) -> Result<AgentCard, A2aError> {
+        self.extended_card(caller, &request)
     }
 }

@@ -26,11 +26,14 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use http::{HeaderMap, Request, Response};
 use serde::Serialize;
 
+use crate::card::AgentCard;
 use crate::error::{A2aError, Cause};
 use crate::operations::{EventStream, Operation, Operations};
+use crate::profile::Profile;
 use crate::types::{
-    CancelTaskRequest, GetTaskRequest, Place, SendMessageRequest, SendResult,
-    SubscribeToTaskRequest, Task,
+    CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListPushConfigsRequest,
+    ListPushConfigsResponse, ListTasksRequest, ListTasksResponse, Place, PushConfigRequest,
+    SendMessageRequest, SendResult, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
 use framing::Framing;
 
@@ -55,30 +58,37 @@ impl fmt::Debug for Body {
 
 /// Answers one request.
 ///
-/// `path` is what is left of the path behind the agent's name: empty or `/` is JSON-RPC, all else
-/// HTTP+JSON, with or without a tenant in front and a slash behind.
+/// `profile` is what the agent offers; nothing else of it reaches the operations. `path` is what is
+/// left of the path behind the agent's name: empty or `/` is JSON-RPC, all else HTTP+JSON, with or
+/// without a tenant in front and a slash behind.
 pub async fn serve<O: Operations>(
     operations: Arc<O>,
     context: O::Context,
+    profile: &Profile,
     path: &str,
     request: Request<Bytes>,
 ) -> Response<Body> {
-    if path.trim_matches('/').is_empty() {
+    let (framing, call) = if path.trim_matches('/').is_empty() {
         if request.method() != http::Method::POST {
             return framing::not_allowed(&Framing::json_rpc(None), "POST");
         }
-        let (framing, call) = json_rpc::read(&request);
-        return carry_out(operations, context, call, last_event(request.headers()), framing).await;
-    }
-    match rest::route(path, request.method()) {
-        rest::Routed::To(operation, place) => {
-            let call = rest::read(operation, place, &request);
-            let last_event = last_event(request.headers());
-            carry_out(operations, context, call, last_event, Framing::Rest).await
+        json_rpc::read(&request)
+    } else {
+        match rest::route(path, request.method()) {
+            rest::Routed::To(operation, place) => {
+                (Framing::Rest, rest::read(operation, place, &request))
+            }
+            rest::Routed::NotAllowed { allowed } => {
+                return framing::not_allowed(&Framing::Rest, allowed);
+            }
+            rest::Routed::Unknown => {
+                return Framing::Rest.failure(&A2aError::new(Cause::MethodNotFound));
+            }
         }
-        rest::Routed::NotAllowed { allowed } => framing::not_allowed(&Framing::Rest, allowed),
-        rest::Routed::Unknown => Framing::Rest.failure(&A2aError::new(Cause::MethodNotFound)),
-    }
+    };
+    let call = call.and_then(|call| call.offered(profile));
+    let last_event = last_event(request.headers());
+    carry_out(operations, context, call, last_event, framing).await
 }
 
 /// An operation with its parameters.
@@ -87,8 +97,14 @@ enum Call {
     SendMessage(SendMessageRequest),
     SendStreamingMessage(SendMessageRequest),
     GetTask(GetTaskRequest),
+    ListTasks(ListTasksRequest),
     CancelTask(CancelTaskRequest),
     SubscribeToTask(SubscribeToTaskRequest),
+    CreatePushConfig(TaskPushNotificationConfig),
+    GetPushConfig(PushConfigRequest),
+    ListPushConfigs(ListPushConfigsRequest),
+    DeletePushConfig(PushConfigRequest),
+    GetExtendedAgentCard(GetExtendedAgentCardRequest),
 }
 
 impl Call {
@@ -100,20 +116,74 @@ impl Call {
                 SendMessageRequest::read(text, place).map(Self::SendStreamingMessage)
             }
             Operation::GetTask => GetTaskRequest::read(text, place).map(Self::GetTask),
+            Operation::ListTasks => ListTasksRequest::read(text, place).map(Self::ListTasks),
             Operation::CancelTask => CancelTaskRequest::read(text, place).map(Self::CancelTask),
             Operation::SubscribeToTask => {
                 SubscribeToTaskRequest::read(text, place).map(Self::SubscribeToTask)
             }
-            Operation::CreateTaskPushNotificationConfig
-            | Operation::GetTaskPushNotificationConfig
-            | Operation::ListTaskPushNotificationConfigs
-            | Operation::DeleteTaskPushNotificationConfig => {
-                Err(A2aError::new(Cause::PushNotificationNotSupported))
+            Operation::CreateTaskPushNotificationConfig => {
+                TaskPushNotificationConfig::read(text, place).map(Self::CreatePushConfig)
             }
-            Operation::ListTasks | Operation::GetExtendedAgentCard => {
-                Err(A2aError::new(Cause::UnsupportedOperation))
+            Operation::GetTaskPushNotificationConfig => {
+                PushConfigRequest::read(text, place).map(Self::GetPushConfig)
+            }
+            Operation::ListTaskPushNotificationConfigs => {
+                ListPushConfigsRequest::read(text, place).map(Self::ListPushConfigs)
+            }
+            Operation::DeleteTaskPushNotificationConfig => {
+                PushConfigRequest::read(text, place).map(Self::DeletePushConfig)
+            }
+            Operation::GetExtendedAgentCard => {
+                GetExtendedAgentCardRequest::read(text, place).map(Self::GetExtendedAgentCard)
             }
         }
+    }
+
+    fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::SendMessage(request) | Self::SendStreamingMessage(request) => &request.tenant,
+            Self::GetTask(request) => &request.tenant,
+            Self::ListTasks(request) => &request.tenant,
+            Self::CancelTask(request) => &request.tenant,
+            Self::SubscribeToTask(request) => &request.tenant,
+            Self::CreatePushConfig(config) => &config.tenant,
+            Self::GetPushConfig(request) | Self::DeletePushConfig(request) => &request.tenant,
+            Self::ListPushConfigs(request) => &request.tenant,
+            Self::GetExtendedAgentCard(request) => &request.tenant,
+        }
+        .as_deref()
+    }
+
+    /// Refuses what the agent does not offer.
+    fn offered(self, profile: &Profile) -> Result<Self, A2aError> {
+        if self.tenant().is_some_and(|tenant| !profile.tenants.iter().any(|known| known == tenant))
+        {
+            return Err(A2aError::task_not_found());
+        }
+        let refusal = match &self {
+            Self::SendStreamingMessage(_) | Self::SubscribeToTask(_) if !profile.streaming => {
+                Cause::UnsupportedOperation
+            }
+            Self::CreatePushConfig(_)
+            | Self::GetPushConfig(_)
+            | Self::ListPushConfigs(_)
+            | Self::DeletePushConfig(_)
+                if !profile.push_notifications =>
+            {
+                Cause::PushNotificationNotSupported
+            }
+            Self::SendMessage(request) | Self::SendStreamingMessage(request)
+                if !profile.push_notifications
+                    && request.configuration.task_push_notification_config.is_some() =>
+            {
+                Cause::PushNotificationNotSupported
+            }
+            Self::GetExtendedAgentCard(_) if !profile.extended_agent_card => {
+                Cause::UnsupportedOperation
+            }
+            _ => return Ok(self),
+        };
+        Err(A2aError::new(refusal))
     }
 }
 
@@ -123,6 +193,11 @@ impl Call {
 enum Answer {
     Sent(SendResult),
     Task(Task),
+    Tasks(ListTasksResponse),
+    PushConfig(TaskPushNotificationConfig),
+    PushConfigs(ListPushConfigsResponse),
+    Card(Box<AgentCard>),
+    Nothing {},
 }
 
 /// Does what was asked for, and writes the answer as `framing` has it.
@@ -158,6 +233,43 @@ async fn carry_out<O: Operations>(
         Ok(Call::CancelTask(request)) => {
             let answer =
                 async move { operations.cancel_task(&context, request).await.map(Answer::Task) };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::ListTasks(request)) => {
+            let answer =
+                async move { operations.list_tasks(&context, request).await.map(Answer::Tasks) };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::CreatePushConfig(config)) => {
+            let answer = async move {
+                operations.create_push_config(&context, config).await.map(Answer::PushConfig)
+            };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::GetPushConfig(request)) => {
+            let answer = async move {
+                operations.get_push_config(&context, request).await.map(Answer::PushConfig)
+            };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::ListPushConfigs(request)) => {
+            let answer = async move {
+                operations.list_push_configs(&context, request).await.map(Answer::PushConfigs)
+            };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::DeletePushConfig(request)) => {
+            let answer = async move {
+                operations.delete_push_config(&context, request).await?;
+                Ok(Answer::Nothing {})
+            };
+            patience::answer(answer, framing).await
+        }
+        Ok(Call::GetExtendedAgentCard(request)) => {
+            let answer = async move {
+                let card = operations.get_extended_agent_card(&context, request).await?;
+                Ok(Answer::Card(Box::new(card)))
+            };
             patience::answer(answer, framing).await
         }
         Ok(Call::SendStreamingMessage(request)) => {

@@ -7,10 +7,13 @@
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
+use crate::card::AgentCard;
 use crate::error::A2aError;
 use crate::types::{
-    CancelTaskRequest, GetTaskRequest, SendMessageRequest, SendResult, StreamResponse,
-    SubscribeToTaskRequest, Task,
+    CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListPushConfigsRequest,
+    ListPushConfigsResponse, ListTasksRequest, ListTasksResponse, PushConfigRequest,
+    SendMessageRequest, SendResult, StreamResponse, SubscribeToTaskRequest, Task,
+    TaskPushNotificationConfig,
 };
 
 /// What the service can do.
@@ -49,6 +52,15 @@ pub trait Operations: Send + Sync + 'static {
         request: GetTaskRequest,
     ) -> Result<Task, A2aError>;
 
+    /// The caller's tasks, the newest status first, a page at a time. No task that is there from the
+    /// first page to the last is lost or comes twice, whatever happens to it meanwhile. The binding
+    /// does not cut histories: they come as they were asked for.
+    async fn list_tasks(
+        &self,
+        context: &Self::Context,
+        request: ListTasksRequest,
+    ) -> Result<ListTasksResponse, A2aError>;
+
     /// Ends the task, and answers with it. A second cancel answers with the canceled task.
     async fn cancel_task(
         &self,
@@ -64,6 +76,44 @@ pub trait Operations: Send + Sync + 'static {
         request: SubscribeToTaskRequest,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError>;
+
+    /// Keeps a webhook of a task, in any state of it. One with the same id is replaced. The answer
+    /// has an id, and no secrets.
+    async fn create_push_config(
+        &self,
+        context: &Self::Context,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, A2aError>;
+
+    /// A webhook of a task, without its secrets. One that does not exist is a task that is not
+    /// found, as with the reference server.
+    async fn get_push_config(
+        &self,
+        context: &Self::Context,
+        request: PushConfigRequest,
+    ) -> Result<TaskPushNotificationConfig, A2aError>;
+
+    /// The webhooks of a task, without their secrets.
+    async fn list_push_configs(
+        &self,
+        context: &Self::Context,
+        request: ListPushConfigsRequest,
+    ) -> Result<ListPushConfigsResponse, A2aError>;
+
+    /// Forgets a webhook. Forgetting one that is not there is no error; a task that is not there is.
+    async fn delete_push_config(
+        &self,
+        context: &Self::Context,
+        request: PushConfigRequest,
+    ) -> Result<(), A2aError>;
+
+    /// The card for callers who are known: [`crate::Cause::ExtendedAgentCardNotConfigured`] where
+    /// the agent has none.
+    async fn get_extended_agent_card(
+        &self,
+        context: &Self::Context,
+        request: GetExtendedAgentCardRequest,
+    ) -> Result<AgentCard, A2aError>;
 }
 
 /// What a subscriber sees, in order. It ends when there is nothing more to come; an error is the

@@ -4,19 +4,26 @@
 //! is the text that was sent.**
 
 mod artifact;
+mod list;
 mod message;
 mod part;
+mod push;
 mod request;
 mod stream;
 mod task;
 
 pub use artifact::Artifact;
+pub use list::{ListTasksRequest, ListTasksResponse};
 pub use message::{Message, Role};
 pub use part::{Content, Part};
+pub use push::{
+    AuthenticationInfo, ListPushConfigsRequest, ListPushConfigsResponse, PushConfigRequest,
+    TaskPushNotificationConfig,
+};
 pub(crate) use request::Place;
 pub use request::{
-    CancelTaskRequest, GetTaskRequest, SendMessageConfiguration, SendMessageRequest,
-    SubscribeToTaskRequest,
+    CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, SendMessageConfiguration,
+    SendMessageRequest, SubscribeToTaskRequest,
 };
 pub use stream::{SendResult, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
 pub use task::{Task, TaskStatus};

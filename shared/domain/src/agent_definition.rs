@@ -105,6 +105,25 @@ pub struct A2aSettings {
     pub default_output_modes: Vec<String>,
     pub input_modes_policy: InputModesPolicy,
     pub skills: Vec<Skill>,
+    pub capabilities: Capabilities,
+    /// Extensions of the protocol that the agent knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Extension>,
+    /// The tenants that requests may name. Each has tasks of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<Tenant>,
+    /// Tools with which the model speaks to the client otherwise than by its answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub client_tools: Vec<ClientTool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Provider>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon_url: Option<String>,
+    /// What callers who are known learn beyond the public card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extended_card: Option<ExtendedCard>,
 }
 
 impl Default for A2aSettings {
@@ -116,6 +135,14 @@ impl Default for A2aSettings {
             default_output_modes: modes(),
             input_modes_policy: InputModesPolicy::default(),
             skills: Vec::new(),
+            capabilities: Capabilities::default(),
+            extensions: Vec::new(),
+            tenants: Vec::new(),
+            client_tools: Vec::new(),
+            provider: None,
+            documentation_url: None,
+            icon_url: None,
+            extended_card: None,
         }
     }
 }
@@ -129,6 +156,127 @@ pub enum InputModesPolicy {
     Retain,
     /// It is refused with -32005 (A2A §3.1.1).
     Enforce,
+}
+
+/// The options of the protocol that the agent offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Capabilities {
+    pub streaming: bool,
+    pub push_notifications: bool,
+    pub extended_agent_card: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { streaming: true, push_notifications: true, extended_agent_card: false }
+    }
+}
+
+/// An extension of the protocol, as the Agent Card shows it (A2A §4.6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extension {
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// A request that does not ask for it is refused.
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// Who runs the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    pub organization: String,
+    pub url: String,
+}
+
+/// What the card for callers who are known says in place of the public one, or beyond it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtendedCard {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Skills beyond the public ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Skill>,
+}
+
+/// A tool with which the model speaks to the client otherwise than by its answer. An agent has none
+/// unless its definition names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientTool {
+    /// Asks the client for input or for an authorization: the task waits for it.
+    AskClient,
+    /// Refuses the request: the task is rejected.
+    DeclineTask,
+    /// Answers with a bare message, without a task for the client to follow.
+    ReplyDirectly,
+    /// Completes the task with a status message.
+    Conclude,
+    /// Hands over text, data or a link as an artifact of its own.
+    PutArtifact,
+}
+
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`: a part of an agent's clients, as the protocol names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Tenant(String);
+
+/// A text that cannot name a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a tenant's name matches [A-Za-z0-9][A-Za-z0-9._-]{{0,63}}")]
+pub struct InvalidTenant;
+
+impl Tenant {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Tenant {
+    type Error = InvalidTenant;
+
+    fn try_from(name: String) -> Result<Self, InvalidTenant> {
+        let ok = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+        let first = name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+        // These stand where a tenant could stand in a path.
+        let taken = ["tasks", "extendedAgentCard", "v1"].contains(&name.as_str());
+        if first && name.len() <= 64 && name.bytes().all(ok) && !taken {
+            Ok(Self(name))
+        } else {
+            Err(InvalidTenant)
+        }
+    }
+}
+
+/// Under what the rows of an agent are kept: its name, or `name@tenant` where the request names a
+/// tenant. No agent and no tenant can be named so that two of these are equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentKey(String);
+
+impl AgentKey {
+    pub fn new(agent: &AgentName, tenant: Option<&Tenant>) -> Self {
+        match tenant {
+            Some(tenant) => Self(format!("{agent}@{}", tenant.as_str())),
+            None => Self(agent.to_string()),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<AgentName> for AgentKey {
+    fn from(agent: AgentName) -> Self {
+        Self::new(&agent, None)
+    }
 }
 
 /// A skill as the Agent Card shows it.

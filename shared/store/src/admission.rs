@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use domain::{
-    AgentName, EventBody, Ids, NewPart, RunId, Scope, ScopeDigest, SessionId, TaskId, TaskState,
+    AgentKey, EventBody, Ids, NewPart, RunId, Scope, ScopeDigest, SessionId, TaskId, TaskState,
 };
 use messages::runs::{Reason, RunReady};
 
@@ -20,7 +20,7 @@ use crate::{Error, Pool, Tx};
 #[derive(Debug)]
 pub struct Admission<'a> {
     pub scope: &'a Scope,
-    pub agent: &'a AgentName,
+    pub agent: &'a AgentKey,
     /// The client's `messageId`.
     pub message_id: &'a str,
     /// The client's `contextId`, if it chose one.

@@ -1,7 +1,7 @@
 //! Tasks as their owner reads them, their state changes, and cancellation.
 
 use domain::{
-    AgentName, Event, EventBody, RunId, ScopeDigest, SessionId, TaskId, TaskState, Timestamp,
+    AgentKey, Event, EventBody, RunId, ScopeDigest, SessionId, TaskId, TaskState, Timestamp,
 };
 
 use crate::conversation::{self, StoredMessage};
@@ -46,7 +46,7 @@ pub struct Want {
 pub async fn view(
     pool: &Pool,
     scope: &ScopeDigest,
-    agent: &AgentName,
+    agent: &AgentKey,
     task: TaskId,
     want: Want,
 ) -> Result<Option<TaskView>, Error> {
@@ -123,7 +123,7 @@ pub enum Canceled {
 pub async fn cancel(
     pool: &Pool,
     scope: &ScopeDigest,
-    agent: &AgentName,
+    agent: &AgentKey,
     task: TaskId,
 ) -> Result<Canceled, Error> {
     loop {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use bytes::Bytes;
 use domain::{
-    AgentName, ArtifactUpdate, CallId, EventBody, Ids, PublicationId, RunId, Scope, TaskId,
+    AgentKey, AgentName, ArtifactUpdate, CallId, EventBody, Ids, PublicationId, RunId, Scope,
+    TaskId,
 };
 use lambda_kit::env::Secret;
 use messages::Message as _;
@@ -48,8 +49,8 @@ pub(crate) fn scope(user: &str) -> Scope {
     Scope::new([("user".to_owned(), user.to_owned())]).unwrap()
 }
 
-pub(crate) fn agent() -> AgentName {
-    AgentName::try_from("analyst".to_owned()).unwrap()
+pub(crate) fn agent() -> AgentKey {
+    AgentName::try_from("analyst".to_owned()).unwrap().into()
 }
 
 impl Scene {

@@ -130,7 +130,7 @@ impl Setup {
         parts.extend(self.bytes.map(|bytes| part(PartKind::Raw, bytes)));
         let request = Admission {
             scope: &scope(),
-            agent: &AgentName::try_from("analyst".to_owned()).unwrap(),
+            agent: &AgentName::try_from("analyst".to_owned()).unwrap().into(),
             message_id: &message_id,
             context_id: self.context.as_deref(),
             task: None,
@@ -259,7 +259,7 @@ impl World {
 
     /// The code with which the task failed.
     pub(crate) async fn code(&self) -> Option<String> {
-        let agent = AgentName::try_from("analyst".to_owned()).unwrap();
+        let agent = AgentName::try_from("analyst".to_owned()).unwrap().into();
         let want = Want { history: Some(0), artifacts: false };
         let view =
             tasks::view(&self.pool, &self.scope.digest(), &agent, self.taken.task, want).await;

@@ -101,7 +101,7 @@ async fn has_run(rig: &Rig, world: &World) -> bool {
 }
 
 async fn cancel(world: &World) {
-    let agent = AgentName::try_from("analyst".to_owned()).unwrap();
+    let agent = AgentName::try_from("analyst".to_owned()).unwrap().into();
     let scope = world.scope.digest();
     let canceled = tasks::cancel(&world.pool, &scope, &agent, world.taken.task).await.unwrap();
     assert_eq!(canceled, Canceled::Yes);

@@ -210,7 +210,7 @@ async fn a_conversation_that_cannot_be_read_fails_the_run() {
 }
 
 async fn cancel(world: &World) -> Canceled {
-    let agent = AgentName::try_from("analyst".to_owned()).unwrap();
+    let agent = AgentName::try_from("analyst".to_owned()).unwrap().into();
     tasks::cancel(&world.pool, &world.scope.digest(), &agent, world.taken.task).await.unwrap()
 }
 

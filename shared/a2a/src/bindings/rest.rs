@@ -32,14 +32,13 @@ pub(super) fn route(path: &str, method: &Method) -> Routed {
         .collect();
     let segments = segments.unwrap_or_default();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    if let Some((resource, id)) = resource(&segments) {
-        return verb(resource, method, Place { tenant: None, id: id.map(str::to_owned) });
+    if let Some((resource, place)) = resource(&segments) {
+        return verb(resource, method, place);
     }
     if let Some((tenant, below)) = segments.split_first()
-        && let Some((resource, id)) = resource(below)
+        && let Some((resource, place)) = resource(below)
     {
-        let place = Place { tenant: Some((*tenant).to_owned()), id: id.map(str::to_owned) };
-        return verb(resource, method, place);
+        return verb(resource, method, Place { tenant: Some((*tenant).to_owned()), ..place });
     }
     Routed::Unknown
 }
@@ -58,21 +57,24 @@ enum Resource {
     ExtendedCard,
 }
 
-/// Reads a path, and the task's id in it. A colon in an id is part of it unless a verb that we know
+/// Reads a path, and the ids in it. A colon in an id is part of it unless a verb that we know
 /// follows.
-fn resource<'a>(segments: &[&'a str]) -> Option<(Resource, Option<&'a str>)> {
+fn resource(segments: &[&str]) -> Option<(Resource, Place)> {
+    let task = |id: &str| Place { id: Some(id.to_owned()), ..Place::default() };
     Some(match *segments {
-        ["message:send"] => (Resource::Send, None),
-        ["message:stream"] => (Resource::Stream, None),
-        ["extendedAgentCard"] => (Resource::ExtendedCard, None),
-        ["tasks"] => (Resource::Tasks, None),
-        ["tasks", task] if !task.is_empty() => match task.rsplit_once(':') {
-            Some((id, "cancel")) => (Resource::Cancel, Some(id)),
-            Some((id, "subscribe")) => (Resource::Subscribe, Some(id)),
-            _ => (Resource::Task, Some(task)),
+        ["message:send"] => (Resource::Send, Place::default()),
+        ["message:stream"] => (Resource::Stream, Place::default()),
+        ["extendedAgentCard"] => (Resource::ExtendedCard, Place::default()),
+        ["tasks"] => (Resource::Tasks, Place::default()),
+        ["tasks", id] if !id.is_empty() => match id.rsplit_once(':') {
+            Some((id, "cancel")) => (Resource::Cancel, task(id)),
+            Some((id, "subscribe")) => (Resource::Subscribe, task(id)),
+            _ => (Resource::Task, task(id)),
         },
-        ["tasks", task, "pushNotificationConfigs"] => (Resource::PushConfigs, Some(task)),
-        ["tasks", task, "pushNotificationConfigs", _] => (Resource::PushConfig, Some(task)),
+        ["tasks", id, "pushNotificationConfigs"] => (Resource::PushConfigs, task(id)),
+        ["tasks", id, "pushNotificationConfigs", config] => {
+            (Resource::PushConfig, Place { config: Some(config.to_owned()), ..task(id) })
+        }
         _ => return None,
     })
 }

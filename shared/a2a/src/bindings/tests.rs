@@ -80,6 +80,28 @@ pub(super) fn task(id: &str) -> Task {
     }
 }
 
+fn push_config(request: &PushConfigRequest) -> TaskPushNotificationConfig {
+    TaskPushNotificationConfig {
+        tenant: None,
+        id: Some(request.id.clone()),
+        task_id: Some(request.task_id.clone()),
+        url: "https://example.com/hook".to_owned(),
+        token: None,
+        authentication: None,
+    }
+}
+
+/// An agent that offers everything, to two tenants.
+pub(super) fn profile() -> Profile {
+    Profile {
+        streaming: true,
+        push_notifications: true,
+        extended_agent_card: true,
+        tenants: vec!["acme".to_owned(), "globex".to_owned()],
+        extensions: Vec::new(),
+    }
+}
+
 fn event(id: i64) -> StreamEvent {
     let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
     let update = TaskStatusUpdateEvent {
@@ -112,6 +134,64 @@ impl Operations for Agent {
     ) -> Result<EventStream, A2aError> {
         self.answer(format!("{context} streams {request:?} after {last_event:?}")).await?;
         Ok(self.stream())
+    }
+
+    async fn list_tasks(
+        &self,
+        context: &&'static str,
+        request: ListTasksRequest,
+    ) -> Result<ListTasksResponse, A2aError> {
+        self.answer(format!("{context} lists {request:?}")).await?;
+        Ok(ListTasksResponse {
+            tasks: vec![task("t")],
+            page_size: 50,
+            total_size: 1,
+            ..Default::default()
+        })
+    }
+
+    async fn create_push_config(
+        &self,
+        context: &&'static str,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.answer(format!("{context} creates {config:?}")).await?;
+        Ok(config.redacted())
+    }
+
+    async fn get_push_config(
+        &self,
+        context: &&'static str,
+        request: PushConfigRequest,
+    ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.answer(format!("{context} wants {request:?}")).await?;
+        Ok(push_config(&request))
+    }
+
+    async fn list_push_configs(
+        &self,
+        context: &&'static str,
+        request: ListPushConfigsRequest,
+    ) -> Result<ListPushConfigsResponse, A2aError> {
+        self.answer(format!("{context} lists {request:?}")).await?;
+        Ok(ListPushConfigsResponse::default())
+    }
+
+    async fn delete_push_config(
+        &self,
+        context: &&'static str,
+        request: PushConfigRequest,
+    ) -> Result<(), A2aError> {
+        self.answer(format!("{context} deletes {request:?}")).await
+    }
+
+    async fn get_extended_agent_card(
+        &self,
+        context: &&'static str,
+        request: GetExtendedAgentCardRequest,
+    ) -> Result<AgentCard, A2aError> {
+        self.answer(format!("{context} wants {request:?}")).await?;
+        Err(A2aError::new(Cause::ExtendedAgentCardNotConfigured))
     }
 
     async fn get_task(
@@ -199,7 +279,7 @@ fn rpc(method: &str, params: &str) -> Request<Bytes> {
 /// Asks the agent; the path is that of the request.
 async fn ask(agent: &Arc<Agent>, request: Request<Bytes>) -> Reply {
     let path = request.uri().path().to_owned();
-    let response = serve(Arc::clone(agent), "alice", &path, request).await;
+    let response = serve(Arc::clone(agent), "alice", &profile(), &path, request).await;
     let (parts, body) = response.into_parts();
     let bytes = match body {
         Body::Full(bytes) => bytes.to_vec(),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::message::Message;
+use super::push::{PushConfigWire, TaskPushNotificationConfig};
 use crate::codec;
 use crate::codec::json::JsonObject;
 use crate::codec::object::from_object;
@@ -12,7 +13,10 @@ use crate::error::{A2aError, FieldViolation};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) tenant: Option<String>,
+    /// Of the task.
     pub(crate) id: Option<String>,
+    /// Of a push notification configuration.
+    pub(crate) config: Option<String>,
 }
 
 /// Parameters of `SendMessage` and `SendStreamingMessage`.
@@ -39,6 +43,9 @@ pub struct SendMessageConfiguration {
     pub history_length: Option<u32>,
     /// False waits until the task is over or needs the client.
     pub return_immediately: bool,
+    /// Where updates of the task are posted to. It names no task: that is the one of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_push_notification_config: Option<TaskPushNotificationConfig>,
 }
 
 impl SendMessageConfiguration {
@@ -62,6 +69,9 @@ impl SendMessageRequest {
             accepted_output_modes: c.accepted_output_modes,
             history_length: problems.length("configuration.historyLength", c.history_length),
             return_immediately: c.return_immediately,
+            task_push_notification_config: c.task_push_notification_config.map(|config| {
+                config.read(&mut problems, "configuration.taskPushNotificationConfig.")
+            }),
         });
         let Some(message) = wire.message else {
             problems.add("message", "is required");
@@ -95,12 +105,14 @@ struct ConfigurationWire {
     accepted_output_modes: Vec<String>,
     history_length: Option<i32>,
     return_immediately: bool,
+    task_push_notification_config: Option<PushConfigWire>,
 }
 
 from_object!(ConfigurationWire {
     accepted_output_modes: "acceptedOutputModes" | "accepted_output_modes",
     history_length: "historyLength" | "history_length",
     return_immediately: "returnImmediately" | "return_immediately",
+    task_push_notification_config: "taskPushNotificationConfig" | "task_push_notification_config",
 });
 
 /// Parameters of `GetTask`.
@@ -192,17 +204,43 @@ struct SubscribeToTaskWire {
 
 from_object!(SubscribeToTaskWire { id: "id", tenant: "tenant" });
 
+/// Parameters of `GetExtendedAgentCard`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetExtendedAgentCardRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+}
+
+struct GetExtendedAgentCardWire {
+    tenant: Option<String>,
+}
+
+from_object!(GetExtendedAgentCardWire { tenant: "tenant" });
+
+impl GetExtendedAgentCardRequest {
+    pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
+        let wire: GetExtendedAgentCardWire = codec::params(text)?;
+        let mut problems = Problems::default();
+        let tenant = problems.placed("tenant", wire.tenant, place.tenant);
+        problems.none(Self { tenant })
+    }
+}
+
+/// The largest page that may be asked for.
+const MAX_PAGE: u32 = 100;
+
 /// All that is wrong with some parameters.
 #[derive(Default)]
-struct Problems(Vec<FieldViolation>);
+pub(super) struct Problems(Vec<FieldViolation>);
 
 impl Problems {
-    fn add(&mut self, field: &str, description: &'static str) {
+    pub(super) fn add(&mut self, field: &str, description: &'static str) {
         self.0.push(FieldViolation { field: field.to_owned(), description: description.into() });
     }
 
     /// A field that the path may give as well: both must then say the same.
-    fn placed(
+    pub(super) fn placed(
         &mut self,
         field: &str,
         given: Option<String>,
@@ -216,14 +254,24 @@ impl Problems {
         path.or(given)
     }
 
-    fn id(&mut self, given: Option<String>, path: Option<String>) -> String {
-        self.placed("id", given, path).unwrap_or_else(|| {
-            self.add("id", "is required");
+    pub(super) fn id(&mut self, given: Option<String>, path: Option<String>) -> String {
+        self.named("id", given, path)
+    }
+
+    /// A field that must be there, given or in the path.
+    pub(super) fn named(
+        &mut self,
+        field: &str,
+        given: Option<String>,
+        path: Option<String>,
+    ) -> String {
+        self.placed(field, given, path).unwrap_or_else(|| {
+            self.add(field, "is required");
             String::new()
         })
     }
 
-    fn length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
+    pub(super) fn length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
         let length = u32::try_from(value?);
         if length.is_err() {
             self.add(field, "is not negative");
@@ -231,8 +279,17 @@ impl Problems {
         length.ok()
     }
 
+    /// The size of a page: between 1 and 100 (A2A §3.1.4).
+    pub(super) fn page_size(&mut self, value: Option<i32>) -> Option<u32> {
+        let size = u32::try_from(value?).ok().filter(|size| (1..=MAX_PAGE).contains(size));
+        if size.is_none() {
+            self.add("pageSize", "is between 1 and 100");
+        }
+        size
+    }
+
     /// `value`, if nothing is wrong.
-    fn none<T>(self, value: T) -> Result<T, A2aError> {
+    pub(super) fn none<T>(self, value: T) -> Result<T, A2aError> {
         if self.0.is_empty() { Ok(value) } else { Err(A2aError::invalid_fields(self.0)) }
     }
 }

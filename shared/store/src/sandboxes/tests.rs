@@ -51,7 +51,7 @@ impl World {
         let message_id = self.ids.uuid().to_string();
         let request = Admission {
             scope: &self.scope,
-            agent: &AgentName::try_from("analyst".to_owned()).unwrap(),
+            agent: &AgentName::try_from("analyst".to_owned()).unwrap().into(),
             message_id: &message_id,
             context_id: Some(context),
             task: None,

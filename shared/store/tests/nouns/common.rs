@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{AgentName, Ids, NewPart, PartKind, RunId, Scope, TaskId};
+use domain::{AgentKey, AgentName, Ids, NewPart, PartKind, RunId, Scope, TaskId};
 use store::admission::{Admission, Admitted, Taken, admit};
 use store::conversation::Envelope;
 use store::runs::{Claim, Claimed, claim};
@@ -12,8 +12,8 @@ pub(crate) fn scope(user: &str) -> Scope {
     Scope::new([("user".to_owned(), user.to_owned())]).unwrap()
 }
 
-pub(crate) fn agent() -> AgentName {
-    AgentName::try_from("analyst".to_owned()).unwrap()
+pub(crate) fn agent() -> AgentKey {
+    AgentName::try_from("analyst".to_owned()).unwrap().into()
 }
 
 pub(crate) fn text(text: &str) -> NewPart {

@@ -81,7 +81,8 @@ async fn a_body_that_does_not_claim_to_be_json_is_not_read() {
 #[tokio::test]
 async fn the_endpoint_answers_with_and_without_a_slash_and_only_to_post() {
     for path in ["", "/", "//"] {
-        let response = serve(agent(), "alice", path, rpc("GetTask", r#"{"id":"t"}"#)).await;
+        let response =
+            serve(agent(), "alice", &profile(), path, rpc("GetTask", r#"{"id":"t"}"#)).await;
         assert_eq!(response.status(), StatusCode::OK, "{path}");
     }
     let reply = ask(&agent(), request(Method::GET, "/", "")).await;

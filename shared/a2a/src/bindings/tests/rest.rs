@@ -3,7 +3,8 @@ use super::*;
 use crate::types::Place;
 
 fn to(operation: Operation, tenant: Option<&str>, id: Option<&str>) -> Routed {
-    let place = Place { tenant: tenant.map(str::to_owned), id: id.map(str::to_owned) };
+    let place =
+        Place { tenant: tenant.map(str::to_owned), id: id.map(str::to_owned), config: None };
     Routed::To(operation, place)
 }
 

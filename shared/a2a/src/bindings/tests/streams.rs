@@ -115,7 +115,7 @@ async fn a_silent_stream_is_kept_open_by_comments() {
 async fn arrivals(agent: Agent, request: Request<Bytes>) -> (StatusCode, Vec<(u64, String)>) {
     let start = tokio::time::Instant::now();
     let path = request.uri().path().to_owned();
-    let response = serve(Arc::new(agent), "alice", &path, request).await;
+    let response = serve(Arc::new(agent), "alice", &profile(), &path, request).await;
     let status = response.status();
     let mut arrived = vec![(start.elapsed().as_secs(), "headers".to_owned())];
     match response.into_body() {
@@ -182,7 +182,7 @@ async fn a_client_that_goes_away_ends_what_was_done_for_it() {
         let mut agent = Agent::streaming(vec![Ok(event(1)), Ok(event(2))]);
         agent.takes = Duration::from_secs(30);
         let agent = Arc::new(agent);
-        let response = serve(Arc::clone(&agent), "alice", "/", request).await;
+        let response = serve(Arc::clone(&agent), "alice", &profile(), "/", request).await;
         assert_eq!(Arc::strong_count(&agent), 2);
         drop(response);
         assert_eq!(Arc::strong_count(&agent), 1);

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &["agent", "domain"]),
     ("dispatch", &["cloud", "domain", "lambda-kit", "messages", "store"]),
     ("published", &["cloud", "domain", "store"]),
+    ("view", &["a2a", "agent", "cloud", "domain", "published", "store"]),
     ("sandbox-runtime", &["sandbox-protocol"]),
 ];
 

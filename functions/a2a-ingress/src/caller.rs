@@ -5,6 +5,7 @@ use std::sync::Arc;
 use a2a::A2aError;
 use domain::{AgentKey, Scope, ScopeDigest, Tenant};
 use tokio::time::Instant;
+use view::Reader;
 
 use crate::agents::Agent;
 
@@ -27,6 +28,11 @@ impl Caller {
         let tenant = tenant.map(|name| Tenant::try_from(name.to_owned()));
         let tenant = tenant.transpose().map_err(|_| A2aError::task_not_found())?;
         Ok(AgentKey::new(&self.agent.definition.name, tenant.as_ref()))
+    }
+
+    /// For whom the views of this request are made.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { scope: &self.scope, digest: &self.digest }
     }
 
     /// Logs a failure of ours, and gives the error that tells the client nothing of it.

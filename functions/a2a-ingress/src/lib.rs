@@ -9,7 +9,6 @@ pub mod event;
 mod operations;
 pub mod scope;
 mod tail;
-mod view;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -26,10 +26,10 @@ use futures_util::stream;
 use store::admission::{Admission, Admitted, admit};
 use store::conversation::Envelope;
 use store::tasks::{self, Canceled, TaskView, Want};
+use view::Viewer;
 
 use crate::caller::Caller;
 use crate::tail::Tail;
-use crate::view::Viewer;
 
 /// What the ingress needs to admit and to read.
 #[derive(Debug, Clone)]
@@ -129,7 +129,8 @@ impl Desk {
         view: TaskView,
         history: Option<u32>,
     ) -> Result<Task, A2aError> {
-        let task = self.viewer.task(caller, view).await;
+        let agent = &caller.agent.definition.name;
+        let task = self.viewer.task(caller.reader(), agent, view).await;
         let mut task = task.map_err(|error| caller.failed(&error))?;
         task.limit_history(history);
         Ok(task)
@@ -197,7 +198,7 @@ impl Desk {
                     Ok(None) => return None,
                     Err(error) => return Some((Err(caller.failed(&error)), None)),
                 };
-                match viewer.event(&caller, &identity, &event).await {
+                match viewer.event(caller.reader(), &identity, &event).await {
                     Ok(Some(response)) => {
                         let event = StreamEvent { id: Some(event.sequence), response };
                         return Some((Ok(event), Some((tail, viewer, caller, identity))));

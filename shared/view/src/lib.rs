@@ -1,5 +1,5 @@
-//! From rows to what the client sees: history, artifacts, and published files resolved for this
-//! reader.
+//! From rows to what a client sees: history, artifacts, and published files resolved for this
+//! reader. The same for answers, streams and webhooks.
 //!
 //! **Nothing signed outlives the answer that it was made for.**
 
@@ -8,21 +8,26 @@ use std::sync::Arc;
 use a2a::project::{self, Artifacts, Identity, PublishedContent, Resolved, Said, StatusView};
 use a2a::types::{Base64, StreamResponse, Task};
 use cloud::objects::Objects;
-use domain::{ArtifactContent, Event, EventBody, PublicationId, ScopeDigest};
+use domain::{AgentName, ArtifactContent, Event, EventBody, PublicationId, Scope, ScopeDigest};
 use published::Namespace;
 use store::conversation::{Envelope, Role, StoredMessage};
 use store::tasks::TaskView;
 use store::{Pool, publications};
 
-use crate::caller::Caller;
-
-/// What an answer is made of.
+/// Makes what clients see.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     pub pool: Pool,
     pub objects: Arc<dyn Objects>,
     /// The key of storage namespaces.
     pub scope_key: Arc<[u8]>,
+}
+
+/// For whom a view is made. The two belong together; a caller has both at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    pub scope: &'a Scope,
+    pub digest: &'a ScopeDigest,
 }
 
 /// Why a view could not be made. Each is a failure of ours.
@@ -39,8 +44,13 @@ pub enum Error {
 }
 
 impl Viewer {
-    /// A task as its client sees it.
-    pub async fn task(&self, caller: &Caller, view: TaskView) -> Result<Task, Error> {
+    /// A task of this agent as its client sees it.
+    pub async fn task(
+        &self,
+        reader: Reader<'_>,
+        agent: &AgentName,
+        view: TaskView,
+    ) -> Result<Task, Error> {
         let mut artifacts = Artifacts::default();
         for event in view.artifacts {
             if let EventBody::Artifact(update) = event.body {
@@ -48,7 +58,7 @@ impl Viewer {
             }
         }
         let wanted: Vec<PublicationId> = artifacts.publications().collect();
-        let resolved = self.resolve(caller, &wanted).await?;
+        let resolved = self.resolve(reader, &wanted).await?;
         let mut history = Vec::with_capacity(view.history.len());
         for message in view.history {
             history.extend(said(message)?);
@@ -56,7 +66,7 @@ impl Viewer {
         let task = view.task;
         let projected = project::TaskView {
             identity: Identity { task: task.id, context_id: task.context_id },
-            agent: caller.agent.definition.name.clone(),
+            agent: agent.clone(),
             status: StatusView {
                 state: task.state,
                 at: task.status_at,
@@ -74,7 +84,7 @@ impl Viewer {
     /// An event as its subscribers see it, or `None` for one that is not for them.
     pub async fn event(
         &self,
-        caller: &Caller,
+        reader: Reader<'_>,
         identity: &Identity,
         event: &Event,
     ) -> Result<Option<StreamResponse>, Error> {
@@ -85,18 +95,21 @@ impl Viewer {
             },
             _ => Vec::new(),
         };
-        let resolved = self.resolve(caller, &wanted).await?;
+        let resolved = self.resolve(reader, &wanted).await?;
         Ok(project::event(identity, event, &resolved)?)
     }
 
-    async fn resolve(&self, caller: &Caller, wanted: &[PublicationId]) -> Result<Resolved, Error> {
+    async fn resolve(
+        &self,
+        reader: Reader<'_>,
+        wanted: &[PublicationId],
+    ) -> Result<Resolved, Error> {
         let mut resolved = Resolved::new();
         if wanted.is_empty() {
             return Ok(resolved);
         }
-        let digest: &ScopeDigest = &caller.digest;
-        let rows = publications::find(&self.pool, digest, wanted).await?;
-        let namespace = Namespace::new(&caller.scope, &self.scope_key);
+        let rows = publications::find(&self.pool, reader.digest, wanted).await?;
+        let namespace = Namespace::new(reader.scope, &self.scope_key);
         for (id, row) in rows {
             let content = match published::resolve(&*self.objects, &namespace, &row).await? {
                 published::Resolved::Inline { bytes } => {

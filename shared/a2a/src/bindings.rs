@@ -72,11 +72,11 @@ pub async fn serve<O: Operations>(
         if request.method() != http::Method::POST {
             return framing::not_allowed(&Framing::json_rpc(None), "POST");
         }
-        json_rpc::read(&request)
+        json_rpc::read(&request, profile)
     } else {
         match rest::route(path, request.method()) {
             rest::Routed::To(operation, place) => {
-                (Framing::Rest, rest::read(operation, place, &request))
+                (Framing::Rest, rest::read(operation, place, &request, profile))
             }
             rest::Routed::NotAllowed { allowed } => {
                 return framing::not_allowed(&Framing::Rest, allowed);
@@ -86,7 +86,6 @@ pub async fn serve<O: Operations>(
             }
         }
     };
-    let call = call.and_then(|call| call.offered(profile));
     let last_event = last_event(request.headers());
     carry_out(operations, context, call, last_event, framing).await
 }
@@ -109,7 +108,19 @@ enum Call {
 
 impl Call {
     /// Reads the parameters of `operation`, to which a path may add.
-    fn read(operation: Operation, text: &str, place: Place) -> Result<Self, A2aError> {
+    ///
+    /// An operation that the agent does not offer is refused whatever its parameters are.
+    fn read(
+        operation: Operation,
+        text: &str,
+        place: Place,
+        profile: &Profile,
+    ) -> Result<Self, A2aError> {
+        offered(operation, profile)?;
+        Self::parse(operation, text, place)?.within(profile)
+    }
+
+    fn parse(operation: Operation, text: &str, place: Place) -> Result<Self, A2aError> {
         match operation {
             Operation::SendMessage => SendMessageRequest::read(text, place).map(Self::SendMessage),
             Operation::SendStreamingMessage => {
@@ -154,37 +165,39 @@ impl Call {
         .as_deref()
     }
 
-    /// Refuses what the agent does not offer.
-    fn offered(self, profile: &Profile) -> Result<Self, A2aError> {
+    /// Refuses parameters that ask for what the agent does not offer.
+    fn within(self, profile: &Profile) -> Result<Self, A2aError> {
         if self.tenant().is_some_and(|tenant| !profile.tenants.iter().any(|known| known == tenant))
         {
             return Err(A2aError::task_not_found());
         }
-        let refusal = match &self {
-            Self::SendStreamingMessage(_) | Self::SubscribeToTask(_) if !profile.streaming => {
-                Cause::UnsupportedOperation
-            }
-            Self::CreatePushConfig(_)
-            | Self::GetPushConfig(_)
-            | Self::ListPushConfigs(_)
-            | Self::DeletePushConfig(_)
-                if !profile.push_notifications =>
-            {
-                Cause::PushNotificationNotSupported
-            }
-            Self::SendMessage(request) | Self::SendStreamingMessage(request)
-                if !profile.push_notifications
-                    && request.configuration.task_push_notification_config.is_some() =>
-            {
-                Cause::PushNotificationNotSupported
-            }
-            Self::GetExtendedAgentCard(_) if !profile.extended_agent_card => {
-                Cause::UnsupportedOperation
-            }
-            _ => return Ok(self),
-        };
-        Err(A2aError::new(refusal))
+        if let Self::SendMessage(request) | Self::SendStreamingMessage(request) = &self
+            && request.configuration.task_push_notification_config.is_some()
+            && !profile.push_notifications
+        {
+            return Err(A2aError::new(Cause::PushNotificationNotSupported));
+        }
+        Ok(self)
     }
+}
+
+/// Refuses an operation that the agent does not offer.
+const fn offered(operation: Operation, profile: &Profile) -> Result<(), A2aError> {
+    use Operation as O;
+    let (offered, refusal) = match operation {
+        O::SendMessage | O::GetTask | O::ListTasks | O::CancelTask => return Ok(()),
+        O::SendStreamingMessage | O::SubscribeToTask => {
+            (profile.streaming, Cause::UnsupportedOperation)
+        }
+        O::CreateTaskPushNotificationConfig
+        | O::GetTaskPushNotificationConfig
+        | O::ListTaskPushNotificationConfigs
+        | O::DeleteTaskPushNotificationConfig => {
+            (profile.push_notifications, Cause::PushNotificationNotSupported)
+        }
+        O::GetExtendedAgentCard => (profile.extended_agent_card, Cause::UnsupportedOperation),
+    };
+    if offered { Ok(()) } else { Err(A2aError::new(refusal)) }
 }
 
 /// The answer of an operation that answers once.

@@ -10,6 +10,7 @@ use super::{Call, content_type, version};
 use crate::codec;
 use crate::error::{A2aError, Cause};
 use crate::operations::Operation;
+use crate::profile::Profile;
 use crate::types::Place;
 
 /// The longest id that is repeated. Each event of a stream carries it.
@@ -17,7 +18,10 @@ const MAX_ID_BYTES: usize = 1024;
 
 /// Reads a request, and how to answer it. An error answers to the request's id where that can be
 /// told.
-pub(super) fn read(request: &Request<Bytes>) -> (Framing, Result<Call, A2aError>) {
+pub(super) fn read(
+    request: &Request<Bytes>,
+    profile: &Profile,
+) -> (Framing, Result<Call, A2aError>) {
     // The content type comes before the body, which may then be anything.
     let typed = content_type(request.headers()).as_deref() == Some("application/json");
     let envelope = std::str::from_utf8(request.body())
@@ -34,7 +38,7 @@ pub(super) fn read(request: &Request<Bytes>) -> (Framing, Result<Call, A2aError>
         }
         Err(error) => (Framing::json_rpc(None), Err(error)),
         Ok(envelope) => match envelope.id() {
-            Ok(id) => (Framing::json_rpc(Some(id)), envelope.call(request)),
+            Ok(id) => (Framing::json_rpc(Some(id)), envelope.call(request, profile)),
             Err(error) => (Framing::json_rpc(None), Err(error)),
         },
     }
@@ -82,7 +86,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    fn call(&self, request: &Request<Bytes>) -> Result<Call, A2aError> {
+    fn call(&self, request: &Request<Bytes>, profile: &Profile) -> Result<Call, A2aError> {
         if string(self.jsonrpc).as_deref() != Some("2.0") {
             return Err(A2aError::because(Cause::InvalidRequest, "jsonrpc is \"2.0\""));
         }
@@ -91,7 +95,8 @@ impl<'a> Envelope<'a> {
         let operation =
             Operation::by_name(&method).ok_or_else(|| A2aError::new(Cause::MethodNotFound))?;
         version::check(request)?;
-        Call::read(operation, self.params.map_or("{}", RawValue::get), Place::default())
+        let params = self.params.map_or("{}", RawValue::get);
+        Call::read(operation, params, Place::default(), profile)
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Call, content_type, version};
 use crate::codec;
 use crate::error::{A2aError, Cause};
 use crate::operations::Operation;
+use crate::profile::Profile;
 use crate::types::Place;
 
 /// Where a request leads.
@@ -115,15 +116,16 @@ pub(super) fn read(
     operation: Operation,
     place: Place,
     request: &Request<Bytes>,
+    profile: &Profile,
 ) -> Result<Call, A2aError> {
     version::check(request)?;
     if matches!(*request.method(), Method::GET | Method::DELETE) {
         let query = query_as_json(request.uri().query().unwrap_or_default())?;
-        return Call::read(operation, &query, place);
+        return Call::read(operation, &query, place, profile);
     }
     // An empty body is an empty message, of whatever type it claims to be.
     if request.body().iter().all(u8::is_ascii_whitespace) {
-        return Call::read(operation, "{}", place);
+        return Call::read(operation, "{}", place, profile);
     }
     let media_type = content_type(request.headers());
     if !matches!(media_type.as_deref(), Some("application/json" | "application/a2a+json")) {
@@ -131,7 +133,7 @@ pub(super) fn read(
         return Err(A2aError::because(Cause::ContentTypeNotSupported, message));
     }
     let text = std::str::from_utf8(request.body()).map_err(|_| A2aError::new(Cause::Parse))?;
-    Call::read(operation, text, place)
+    Call::read(operation, text, place, profile)
         .map_err(|error| if codec::is_json(text) { error } else { A2aError::new(Cause::Parse) })
 }
 

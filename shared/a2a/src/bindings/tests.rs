@@ -278,8 +278,13 @@ fn rpc(method: &str, params: &str) -> Request<Bytes> {
 
 /// Asks the agent; the path is that of the request.
 async fn ask(agent: &Arc<Agent>, request: Request<Bytes>) -> Reply {
+    ask_offering(&profile(), agent, request).await
+}
+
+/// Asks an agent that offers just this.
+async fn ask_offering(profile: &Profile, agent: &Arc<Agent>, request: Request<Bytes>) -> Reply {
     let path = request.uri().path().to_owned();
-    let response = serve(Arc::clone(agent), "alice", &profile(), &path, request).await;
+    let response = serve(Arc::clone(agent), "alice", profile, &path, request).await;
     let (parts, body) = response.into_parts();
     let bytes = match body {
         Body::Full(bytes) => bytes.to_vec(),

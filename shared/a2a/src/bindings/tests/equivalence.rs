@@ -86,7 +86,8 @@ async fn what_is_wrong_with_parameters_is_said_the_same() {
 #[tokio::test]
 async fn what_is_not_offered_says_so_over_both_bindings() {
     for (method, verb, path, code, reason) in [
-        ("ListTasks", Method::GET, "/tasks", -32004, "UNSUPPORTED_OPERATION"),
+        ("SendStreamingMessage", Method::POST, "/message:stream", -32004, "UNSUPPORTED_OPERATION"),
+        ("SubscribeToTask", Method::GET, "/tasks/x:subscribe", -32004, "UNSUPPORTED_OPERATION"),
         (
             "GetExtendedAgentCard",
             Method::GET,
@@ -123,9 +124,10 @@ async fn what_is_not_offered_says_so_over_both_bindings() {
             "PUSH_NOTIFICATION_NOT_SUPPORTED",
         ),
     ] {
-        let rpc = ask(&agent(), rpc(method, "{}")).await;
+        let nothing = Profile::default();
+        let rpc = ask_offering(&nothing, &agent(), rpc(method, "{}")).await;
         assert_eq!(rpc.error(), (code, reason.to_owned()), "{method}");
-        let rest = ask(&agent(), request(verb, path, "")).await;
+        let rest = ask_offering(&nothing, &agent(), request(verb, path, "")).await;
         assert_eq!(rest.error(), (400, reason.to_owned()), "{path}");
     }
 }

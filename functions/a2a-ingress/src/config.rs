@@ -6,6 +6,7 @@ use a2a::inbound::Limits;
 use cloud::s3::S3Settings;
 use cloud::sqs::SqsSettings;
 use lambda_kit::env::{Env, Invalid};
+use messages::Queue;
 
 use crate::Address;
 use crate::scope::{ScopeSettings, ScopeSource};
@@ -31,7 +32,7 @@ pub struct Config {
     pub scope_key: String,
     /// `COGNITION_S3_*`.
     pub s3: S3Settings,
-    /// `COGNITION_QUEUE_RUNS_URL`.
+    /// `COGNITION_QUEUE_RUNS_URL` and `COGNITION_QUEUE_NOTIFICATIONS_URL`.
     pub sqs: SqsSettings,
 }
 
@@ -76,7 +77,7 @@ impl Config {
             });
         let scope_key = read.required("COGNITION_S3_SCOPE_HMAC_KEY");
         let s3 = S3Settings::read(&mut read);
-        let sqs = SqsSettings::read(&mut read, &[messages::Queue::Runs]);
+        let sqs = SqsSettings::read(&mut read, &[Queue::Runs, Queue::Notifications]);
         read.finish(|| {
             Some(Self {
                 database_url: database_url?,

@@ -18,7 +18,8 @@ pub struct Config {
     pub database_url: Secret,
     /// `COGNITION_S3_*`: the publication bucket.
     pub objects: S3Settings,
-    /// `COGNITION_QUEUE_RUNS_URL`: where waiting runs are woken.
+    /// `COGNITION_QUEUE_RUNS_URL` and `COGNITION_QUEUE_NOTIFICATIONS_URL`: where waiting runs are
+    /// woken, and webhooks are told of the file.
     pub queues: SqsSettings,
     /// `COGNITION_SANDBOX_RUNTIME_KEY`: of it the bearers of sandboxes are derived.
     pub runtime_key: Secret,
@@ -33,7 +34,7 @@ impl Config {
         let mut read = env.reader();
         let database_url = read.required("COGNITION_DATABASE_URL");
         let objects = S3Settings::read(&mut read);
-        let queues = SqsSettings::read(&mut read, &[Queue::Runs]);
+        let queues = SqsSettings::read(&mut read, &[Queue::Runs, Queue::Notifications]);
         let runtime_key = read.required("COGNITION_SANDBOX_RUNTIME_KEY");
         let scope_key = read.required("COGNITION_S3_SCOPE_HMAC_KEY");
         let policy = Policy::read(&mut read);
@@ -131,6 +132,7 @@ mod tests {
             "COGNITION_DATABASE_URL",
             "COGNITION_S3_BUCKET",
             "COGNITION_QUEUE_RUNS_URL",
+            "COGNITION_QUEUE_NOTIFICATIONS_URL",
             "COGNITION_SANDBOX_RUNTIME_KEY",
             "COGNITION_S3_SCOPE_HMAC_KEY",
         ] {

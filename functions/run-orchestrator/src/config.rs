@@ -124,6 +124,7 @@ mod tests {
         ("COGNITION_QUEUE_RUNS_URL", "https://queue/runs"),
         ("COGNITION_QUEUE_SANDBOXES_URL", "https://queue/sandboxes"),
         ("COGNITION_QUEUE_PUBLICATIONS_URL", "https://queue/publications"),
+        ("COGNITION_QUEUE_NOTIFICATIONS_URL", "https://queue/notifications"),
         ("COGNITION_SANDBOX_RUNTIME_KEY", "key"),
     ];
 

@@ -42,6 +42,7 @@ mod tests {
             ("COGNITION_QUEUE_RUNS_URL", "http://queues/runs"),
             ("COGNITION_QUEUE_SANDBOXES_URL", "http://queues/sandboxes"),
             ("COGNITION_QUEUE_PUBLICATIONS_URL", "http://queues/publications"),
+            ("COGNITION_QUEUE_NOTIFICATIONS_URL", "http://queues/notifications"),
         ];
         Env::of(all.into_iter().chain(more.iter().copied()))
     }
@@ -62,5 +63,6 @@ mod tests {
         for name in ["DATABASE_URL", "QUEUE_RUNS", "QUEUE_SANDBOXES", "QUEUE_PUBLICATIONS"] {
             assert!(invalid.contains(name), "{invalid}");
         }
+        assert!(invalid.contains("QUEUE_NOTIFICATIONS"), "{invalid}");
     }
 }

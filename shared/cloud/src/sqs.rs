@@ -18,11 +18,13 @@ pub struct SqsSettings {
     pub runs_url: Option<String>,
     pub sandboxes_url: Option<String>,
     pub publications_url: Option<String>,
+    pub notifications_url: Option<String>,
 }
 
 impl SqsSettings {
-    /// Reads `COGNITION_QUEUE_RUNS_URL`, `COGNITION_QUEUE_SANDBOXES_URL` and
-    /// `COGNITION_QUEUE_PUBLICATIONS_URL`. Those of the queues in `needed` must be there.
+    /// Reads `COGNITION_QUEUE_RUNS_URL`, `COGNITION_QUEUE_SANDBOXES_URL`,
+    /// `COGNITION_QUEUE_PUBLICATIONS_URL` and `COGNITION_QUEUE_NOTIFICATIONS_URL`. Those of the queues
+    /// in `needed` must be there.
     pub fn read(read: &mut Reader<'_>, needed: &[Queue]) -> Option<Self> {
         let mut settings = Self::default();
         let mut complete = true;
@@ -41,6 +43,7 @@ impl SqsSettings {
             Queue::Runs => self.runs_url.as_ref(),
             Queue::Sandboxes => self.sandboxes_url.as_ref(),
             Queue::Publications => self.publications_url.as_ref(),
+            Queue::Notifications => self.notifications_url.as_ref(),
         }
     }
 
@@ -49,6 +52,7 @@ impl SqsSettings {
             Queue::Runs => &mut self.runs_url,
             Queue::Sandboxes => &mut self.sandboxes_url,
             Queue::Publications => &mut self.publications_url,
+            Queue::Notifications => &mut self.notifications_url,
         }
     }
 }
@@ -66,6 +70,7 @@ const fn setting(queue: Queue) -> &'static str {
         Queue::Runs => "COGNITION_QUEUE_RUNS_URL",
         Queue::Sandboxes => "COGNITION_QUEUE_SANDBOXES_URL",
         Queue::Publications => "COGNITION_QUEUE_PUBLICATIONS_URL",
+        Queue::Notifications => "COGNITION_QUEUE_NOTIFICATIONS_URL",
     }
 }
 

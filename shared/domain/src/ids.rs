@@ -87,6 +87,12 @@ id!(
     "sbx"
 );
 id!(
+    /// Where updates of one task are posted to: the A2A push notification configuration, seen from
+    /// inside.
+    WebhookId,
+    "hook"
+);
+id!(
     /// One queue message that waits to be sent.
     OutboxId,
     "out"
@@ -183,6 +189,10 @@ impl Ids {
 
     pub fn instance(&self) -> InstanceId {
         InstanceId(self.uuid())
+    }
+
+    pub fn webhook(&self) -> WebhookId {
+        WebhookId(self.uuid())
     }
 
     pub fn outbox(&self) -> OutboxId {

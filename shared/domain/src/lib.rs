@@ -16,7 +16,7 @@ pub use agent_definition::{AgentDefinition, AgentKey, AgentName, Tenant};
 pub use event::{ArtifactContent, ArtifactUpdate, Event, EventBody};
 pub use ids::{
     ArtifactId, CallId, Ids, InstanceId, MessageId, OutboxId, PublicationId, RunId, SessionId,
-    TaskId,
+    TaskId, WebhookId,
 };
 pub use part::{NewPart, PartKind, StoredPart};
 pub use scope::{Scope, ScopeDigest, ScopeError};

@@ -5,6 +5,7 @@
 //! An unreadable body is never acknowledged: SQS carries it to the dead-letter queue. A body of a
 //! newer version is unreadable, so senders are updated after receivers.
 
+pub mod notifications;
 pub mod publications;
 pub mod runs;
 pub mod sandboxes;
@@ -21,16 +22,19 @@ pub enum Queue {
     Runs,
     Sandboxes,
     Publications,
+    Notifications,
 }
 
 impl Queue {
-    pub const ALL: [Self; 3] = [Self::Runs, Self::Sandboxes, Self::Publications];
+    pub const ALL: [Self; 4] =
+        [Self::Runs, Self::Sandboxes, Self::Publications, Self::Notifications];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Runs => "runs",
             Self::Sandboxes => "sandboxes",
             Self::Publications => "publications",
+            Self::Notifications => "notifications",
         }
     }
 }

@@ -9,6 +9,7 @@ use agent::conversation::ToolArtifact;
 use agent::render::PartContent;
 use agent::{Block, Body, Message as LoopMessage};
 use domain::{ArtifactContent, EventBody};
+use messages::notifications::WebhookReady;
 use messages::publications::PublicationRequested;
 use messages::runs::{Reason, RunReady};
 use messages::sandboxes::{Command, SandboxCommand};
@@ -34,6 +35,7 @@ fn every_queue_has_messages() {
             Queue::Runs => all::<RunReady>("run-orchestrator/").len(),
             Queue::Sandboxes => all::<SandboxCommand>("sandbox-controller/").len(),
             Queue::Publications => all::<PublicationRequested>("artifact-publisher/").len(),
+            Queue::Notifications => all::<WebhookReady>("push-notifier/").len(),
         };
         assert_ne!(found, 0, "{queue}");
     }
@@ -72,15 +74,18 @@ fn every_kind_of_event_is_stored() {
         EventBody::Artifact(update) => match update.content {
             ArtifactContent::Text { .. } => "text",
             ArtifactContent::Data { .. } => "data",
+            ArtifactContent::Link { .. } => "link",
             ArtifactContent::Published { .. } => "published",
         },
+        EventBody::Reply { .. } => "reply",
         EventBody::ToolCalled { .. } => "tool_called",
         EventBody::ToolFinished { .. } => "tool_finished",
     };
     let samples = samples("store/event-");
     let read = |text: &str| serde_json::from_str::<Payload>(text).unwrap().body;
     let found = set(samples.iter().map(|sample| name(&read(&sample.text))));
-    let wanted = ["status", "text", "data", "published", "tool_called", "tool_finished"];
+    let wanted =
+        ["status", "text", "data", "link", "published", "reply", "tool_called", "tool_finished"];
     assert_eq!(found, set(wanted));
 }
 

@@ -4,6 +4,7 @@ use agent::{Message as LoopMessage, Usage};
 use aws_lambda_events::event::sqs::SqsEvent;
 use domain::AgentDefinition;
 use lambda_http::request::LambdaRequest;
+use messages::notifications::WebhookReady;
 use messages::publications::PublicationRequested;
 use messages::runs::RunReady;
 use messages::sandboxes::SandboxCommand;
@@ -28,6 +29,7 @@ type Reader = fn(&str);
 pub(super) const READERS: &[(&str, Reader)] = &[
     ("a2a-ingress/", request),
     ("artifact-publisher/", queue_event::<PublicationRequested>),
+    ("push-notifier/", queue_event::<WebhookReady>),
     ("run-orchestrator/", queue_event::<RunReady>),
     ("sandbox-controller/", queue_event::<SandboxCommand>),
     ("sweeper/", schedule),

@@ -93,7 +93,7 @@ impl Rig {
     async fn deliver(&self, world: &World, message: &Sent) {
         match message.queue {
             // A hint that `settle` does without.
-            Queue::Runs => {}
+            Queue::Runs | Queue::Notifications => {}
             Queue::Sandboxes => self.control(world, &message.body).await,
             Queue::Publications => self.publish(world, &message.body).await,
         }

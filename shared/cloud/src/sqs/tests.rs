@@ -17,7 +17,8 @@ fn only_the_queues_that_a_function_sends_to_are_required() {
     assert_eq!(
         read(&env, &Queue::ALL).unwrap_err().to_string(),
         "settings: COGNITION_QUEUE_SANDBOXES_URL is not set; \
-         COGNITION_QUEUE_PUBLICATIONS_URL is not set"
+         COGNITION_QUEUE_PUBLICATIONS_URL is not set; \
+         COGNITION_QUEUE_NOTIFICATIONS_URL is not set"
     );
 }
 

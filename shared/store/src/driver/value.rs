@@ -4,7 +4,7 @@ use std::fmt;
 
 use domain::{
     ArtifactId, CallId, InstanceId, MessageId, OutboxId, PublicationId, RunId, ScopeDigest,
-    SessionId, TaskId, Timestamp,
+    SessionId, TaskId, Timestamp, WebhookId,
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -271,7 +271,7 @@ macro_rules! ids {
     )*};
 }
 
-ids!(SessionId, TaskId, RunId, MessageId, PublicationId, InstanceId, OutboxId);
+ids!(SessionId, TaskId, RunId, MessageId, PublicationId, InstanceId, OutboxId, WebhookId);
 
 impl FromValue for CallId {
     fn from_value(value: Value) -> Result<Self, Mismatch> {

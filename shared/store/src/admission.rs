@@ -284,7 +284,9 @@ async fn put_task(
         tx.execute(
             "-- store::admission::continue_task
              update tasks set state = 'submitted', status_message = null, status_code = null,
-                              status_at = statement_timestamp(), current_run_id = $3
+                              status_at = case when status_at > statement_timestamp()
+                                               then status_at else statement_timestamp() end,
+                              current_run_id = $3
               where task_id = $1 and scope_digest = $2",
             &[target.task.into(), scope.as_str().into(), run.into()],
         )

@@ -1,11 +1,16 @@
 //! The log of a conversation as the model and the client's history see it.
 
+mod newest;
+
 use std::collections::HashMap;
 
 use domain::{MessageId, PartKind, RunId, ScopeDigest, SessionId, StoredPart, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Pool, Row, Tx};
+
+pub(crate) use newest::of_tasks;
+pub use newest::{History, Newest};
 
 /// One message of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ mod sqlite;
 mod tests;
 mod value;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::error::{Error, InvalidUrl};
@@ -146,6 +147,18 @@ impl Pool {
             Backend::Sqlite(sqlite) => sqlite.run(sql, params).await,
         }
     }
+}
+
+/// Adds `values` to the parameters, and returns their places for an `in (…)`.
+pub(crate) fn places<T: Copy + Into<Value>>(params: &mut Vec<Value>, values: &[T]) -> String {
+    let mut places = String::new();
+    for value in values {
+        params.push((*value).into());
+        let comma = if places.is_empty() { "" } else { ", " };
+        // Writing to a text cannot fail.
+        let _ = write!(places, "{comma}${}", params.len());
+    }
+    places
 }
 
 #[cfg(feature = "sqlite")]

@@ -87,7 +87,9 @@ pub(crate) async fn append(
         "-- store::events::append
          insert into events (session_id, sequence, scope_digest, task_id, run_id, step, attempt,
                              ordinal, kind, payload, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, statement_timestamp())",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+                 case when $9 = 'status' then (select t.status_at from tasks t where t.task_id = $4)
+                      else statement_timestamp() end)",
         &[
             source.session.into(),
             sequence.into(),

@@ -138,7 +138,9 @@ async fn begin_task(tx: &mut Tx, lease: &Lease) -> Result<bool, Error> {
     let changed = tx
         .execute(
             "-- store::runs::begin_task
-             update tasks set state = 'working', status_at = statement_timestamp()
+             update tasks set state = 'working',
+                              status_at = case when status_at > statement_timestamp()
+                                               then status_at else statement_timestamp() end
               where task_id = $1 and scope_digest = $2 and state = 'submitted'",
             &[lease.task.into(), lease.scope.as_str().into()],
         )

@@ -1,5 +1,7 @@
 //! Tasks as their owner reads them, their state changes, and cancellation.
 
+pub mod list;
+
 use domain::{
     AgentKey, Event, EventBody, RunId, ScopeDigest, SessionId, TaskId, TaskState, Timestamp,
 };
@@ -17,6 +19,7 @@ pub struct StoredTask {
     pub state: TaskState,
     pub status_message: Option<String>,
     pub status_code: Option<String>,
+    /// Never runs backwards. The event of that status has the same time.
     pub status_at: Timestamp,
     pub current_run: RunId,
 }
@@ -157,7 +160,8 @@ pub async fn cancel(
             .execute(
                 "-- store::tasks::cancel_task
                  update tasks set state = 'canceled', status_message = null, status_code = null,
-                                  status_at = statement_timestamp()
+                                  status_at = case when status_at > statement_timestamp()
+                                                   then status_at else statement_timestamp() end
                   where task_id = $1 and scope_digest = $2 and current_run_id = $3
                     and state not in ('completed', 'failed', 'canceled', 'rejected')",
                 &[task.into(), scope.as_str().into(), run.into()],
@@ -190,7 +194,8 @@ pub(crate) async fn change(
         .execute(
             "-- store::tasks::change
              update tasks set state = $3, status_message = $4, status_code = $5,
-                              status_at = statement_timestamp()
+                              status_at = case when status_at > statement_timestamp()
+                                               then status_at else statement_timestamp() end
               where task_id = $1 and scope_digest = $2
                 and state not in ('completed', 'failed', 'canceled', 'rejected')",
             &[

@@ -1,0 +1,260 @@
+//! Pages of a caller's tasks.
+//!
+//! **What a page shows is as it is now; where a task stands is as it was when the first page was
+//! read.** A task that is there from the first page to the last, and matches the filters all the
+//! while, comes exactly once, whatever happens to it meanwhile; one that was made after the first
+//! page does not come.
+//!
+//! The moment of the first page is the newest status that it found, and not the clock's time: a
+//! change that was being written while that page was read, and that bears a later time, then counts
+//! as one that came after it. What remains is a change of status that is committed after the first
+//! page was read although it bears an earlier time than another change of the same caller that the
+//! page did see (two transactions of a few milliseconds, that end in the other order than they
+//! began): that task may be missing from the later pages. A client that lists again finds it.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use domain::{AgentKey, Event, ScopeDigest, TaskId, TaskState, Timestamp};
+
+use super::{StoredTask, read};
+use crate::conversation::{self, History, Newest};
+use crate::driver::places;
+use crate::{Error, Pool, Row, Tx, Value, events};
+
+/// Which tasks are wanted: those that every given filter leaves, by what they are now.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filter<'a> {
+    pub context_id: Option<&'a str>,
+    pub state: Option<TaskState>,
+    /// The status is of this time or later.
+    pub status_since: Option<Timestamp>,
+}
+
+/// Where a page ended. Nothing in it is secret or trusted: whatever it says, a page holds tasks of
+/// the caller alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The moment of the first page.
+    pub as_of: Timestamp,
+    /// Where the last task of the page stood at that moment.
+    pub at: Timestamp,
+    pub task: TaskId,
+}
+
+/// What of each task is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct PageWant {
+    /// At least one.
+    pub size: u32,
+    pub history: Option<Newest>,
+    pub artifacts: bool,
+}
+
+/// One page.
+#[derive(Debug)]
+pub struct Page {
+    /// The newest status first.
+    pub tasks: Vec<Listed>,
+    /// Tasks whose own row cannot be read; they are not in `tasks`.
+    pub unreadable: Vec<Error>,
+    /// Where the next page begins; `None` on the last one.
+    pub next: Option<Cursor>,
+    /// How many tasks the filters leave now, on whatever page.
+    pub total: u64,
+}
+
+/// A task of a page. What of it cannot be read is an error in its place and takes nothing from the
+/// rest.
+#[derive(Debug)]
+pub struct Listed {
+    pub task: StoredTask,
+    /// Oldest first; empty when no history was wanted.
+    pub history: History,
+    /// The artifact updates, oldest first; empty when they were not wanted.
+    pub artifacts: Result<Vec<Event>, Error>,
+}
+
+/// Reads the page after `after`, or the first one, in one snapshot.
+///
+/// One statement for the tasks, one for their number, one for all artifacts, and two for all
+/// histories, however many tasks there are.
+pub async fn list(
+    pool: &Pool,
+    scope: &ScopeDigest,
+    agent: &AgentKey,
+    filter: Filter<'_>,
+    after: Option<Cursor>,
+    want: PageWant,
+) -> Result<Page, Error> {
+    let mut tx = pool.snapshot().await?;
+    let matching = Matching::new(scope, agent, filter);
+    let total = matching.count(&mut tx).await?;
+    let mut rows = match after {
+        None => matching.first(&mut tx, want.size).await?,
+        Some(cursor) => matching.later(&mut tx, cursor, want.size).await?,
+    };
+    let size = usize::try_from(want.size).unwrap_or(usize::MAX);
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let next = if more { next(&rows, after)? } else { None };
+    let mut found = Vec::with_capacity(rows.len());
+    let mut unreadable = Vec::new();
+    for row in &rows {
+        match read(row) {
+            Ok(task) => found.push(task),
+            Err(error) => unreadable.push(error),
+        }
+    }
+    let ids: Vec<TaskId> = found.iter().map(|task| task.id).collect();
+    let mut histories = match want.history {
+        Some(newest) if newest.length > 0 && !ids.is_empty() => {
+            conversation::of_tasks(&mut tx, scope, &ids, newest).await?
+        }
+        _ => HashMap::new(),
+    };
+    let mut artifacts = if want.artifacts && !ids.is_empty() {
+        artifacts(&mut tx, scope, &ids).await?
+    } else {
+        HashMap::new()
+    };
+    let listed = |task: StoredTask| Listed {
+        history: histories.remove(&task.id).unwrap_or(Ok(Vec::new())),
+        artifacts: artifacts.remove(&task.id).unwrap_or(Ok(Vec::new())),
+        task,
+    };
+    Ok(Page { tasks: found.into_iter().map(listed).collect(), unreadable, next, total })
+}
+
+/// Where a page ends that others follow.
+fn next(rows: &[Row], after: Option<Cursor>) -> Result<Option<Cursor>, Error> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
+    let as_of = match after {
+        Some(cursor) => cursor.as_of,
+        None => first.get("placed_at")?,
+    };
+    Ok(Some(Cursor { as_of, at: last.get("placed_at")?, task: last.get("task_id")? }))
+}
+
+/// The tasks that a filter leaves, as the conditions of a statement and their parameters.
+struct Matching {
+    conditions: String,
+    params: Vec<Value>,
+}
+
+/// What is read of a task, beside where it stands.
+const COLUMNS: &str = "t.task_id, t.session_id, s.context_id, t.state, t.status_message, \
+                       t.status_code, t.status_at, t.current_run_id";
+
+impl Matching {
+    /// Each filter is a condition only when it is set, so that the index of that filter serves it.
+    fn new(scope: &ScopeDigest, agent: &AgentKey, filter: Filter<'_>) -> Self {
+        let mut conditions = "t.scope_digest = $1 and t.agent_name = $2".to_owned();
+        let mut params: Vec<Value> = vec![scope.as_str().into(), agent.as_str().into()];
+        // Writing to a text cannot fail.
+        if let Some(context_id) = filter.context_id {
+            params.push(context_id.into());
+            let _ = write!(
+                conditions,
+                " and t.session_id = (select c.session_id from sessions c
+                                       where c.scope_digest = $1 and c.agent_name = $2
+                                         and c.context_id = ${})",
+                params.len()
+            );
+        }
+        if let Some(state) = filter.state {
+            params.push(state.as_str().into());
+            let _ = write!(conditions, " and t.state = ${}", params.len());
+        }
+        if let Some(since) = filter.status_since {
+            params.push(since.into());
+            let _ = write!(conditions, " and t.status_at >= ${}", params.len());
+        }
+        Self { conditions, params }
+    }
+
+    async fn count(&self, tx: &mut Tx) -> Result<u64, Error> {
+        let sql = format!(
+            "-- store::tasks::list_count
+             select count(*) as total from tasks t where {}",
+            self.conditions
+        );
+        let row = tx.query_opt(&sql, &self.params).await?.ok_or(Error::NotFound)?;
+        row.get("total")
+    }
+
+    async fn first(&self, tx: &mut Tx, size: u32) -> Result<Vec<Row>, Error> {
+        let mut params = self.params.clone();
+        params.push((i64::from(size) + 1).into());
+        let sql = format!(
+            "-- store::tasks::list_first
+             select {COLUMNS}, t.status_at as placed_at
+               from tasks t join sessions s on s.session_id = t.session_id
+              where {}
+              order by t.status_at desc, t.task_id desc limit ${}",
+            self.conditions,
+            params.len()
+        );
+        tx.query(&sql, &params).await
+    }
+
+    /// Tasks that have not changed since the first page stand where their status says; those that
+    /// have, where their newest status of that time says.
+    async fn later(&self, tx: &mut Tx, cursor: Cursor, size: u32) -> Result<Vec<Row>, Error> {
+        let mut params = self.params.clone();
+        let place = params.len();
+        let (as_of, at, task, limit) = (place + 1, place + 2, place + 3, place + 4);
+        params.extend([cursor.as_of.into(), cursor.at.into(), cursor.task.into()]);
+        params.push((i64::from(size) + 1).into());
+        let matching = &self.conditions;
+        let sql = format!(
+            "-- store::tasks::list_later
+             select {COLUMNS}, p.placed_at
+               from (select * from (
+                         select t.task_id, t.status_at as placed_at from tasks t
+                          where {matching} and t.status_at <= ${as_of}
+                            and (t.status_at, t.task_id) < (${at}, ${task})
+                          order by t.status_at desc, t.task_id desc limit ${limit}) unchanged
+                     union all
+                     select * from (
+                         select t.task_id,
+                                (select max(e.created_at) from events e
+                                  where e.task_id = t.task_id and e.kind = 'status'
+                                    and e.created_at <= ${as_of}) as placed_at
+                           from tasks t
+                          where {matching} and t.status_at > ${as_of}
+                            and t.created_at <= ${as_of}) changed
+                      where (placed_at, task_id) < (${at}, ${task})) p
+               join tasks t on t.task_id = p.task_id
+               join sessions s on s.session_id = t.session_id
+              order by p.placed_at desc, p.task_id desc limit ${limit}"
+        );
+        tx.query(&sql, &params).await
+    }
+}
+
+/// The artifact updates of all of `tasks`, by their task.
+async fn artifacts(
+    tx: &mut Tx,
+    scope: &ScopeDigest,
+    tasks: &[TaskId],
+) -> Result<HashMap<TaskId, Result<Vec<Event>, Error>>, Error> {
+    let mut params: Vec<Value> = vec![scope.as_str().into()];
+    let places = places(&mut params, tasks);
+    let sql = format!(
+        "-- store::tasks::list_artifacts
+         select sequence, task_id, run_id, created_at, payload from events
+          where task_id in ({places}) and scope_digest = $1 and kind = 'artifact'
+          order by task_id, sequence"
+    );
+    let mut by_task: HashMap<TaskId, Result<Vec<Event>, Error>> = HashMap::new();
+    for row in tx.query(&sql, &params).await? {
+        let updates = by_task.entry(row.get("task_id")?).or_insert_with(|| Ok(Vec::new()));
+        match (events::read(&row), &mut *updates) {
+            (Ok(event), Ok(events)) => events.push(event),
+            (Err(error), Ok(_)) => *updates = Err(error),
+            (_, Err(_)) => {}
+        }
+    }
+    Ok(by_task)
+}

@@ -5,7 +5,7 @@
 //! update replaces everything, and the text converges again (agent-loop.md §23.5).
 
 use agent::Message;
-use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, TaskId};
+use domain::{About, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, TaskId};
 use store::events::Place;
 use store::runs::{Output, PlacedEvent};
 
@@ -113,6 +113,7 @@ fn text_update(artifact: ArtifactId, text: String, append: bool, last_chunk: boo
         append,
         last_chunk,
         content: ArtifactContent::Text { text },
+        about: About::default(),
     })
 }
 

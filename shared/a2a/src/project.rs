@@ -8,7 +8,7 @@ mod artifacts;
 use std::collections::HashMap;
 
 use domain::{
-    AgentName, ArtifactContent, ArtifactUpdate, Event, EventBody, PartKind, PublicationId, RunId,
+    About, AgentName, ArtifactContent, ArtifactUpdate, Event, EventBody, PartKind, PublicationId, RunId,
     StoredPart, TaskId, TaskState, Timestamp,
 };
 use serde_json::json;
@@ -156,8 +156,28 @@ pub fn event(
             })))
         }
         EventBody::Artifact(update) => artifact_update(identity, update, resolved).map(Some),
-        EventBody::ToolCalled { .. } | EventBody::ToolFinished { .. } => Ok(None),
+        // Who follows the task sees the words in the status that comes next.
+        EventBody::Reply { .. } | EventBody::ToolCalled { .. } | EventBody::ToolFinished { .. } => {
+            Ok(None)
+        }
     }
+}
+
+/// The message with which a run answers in place of a task (A2A §3.1.1); `None` where the event is
+/// another. Made of the log alone, so that a repeated request gets the same one. It names no task:
+/// its client was never shown one.
+pub fn reply(identity: &Identity, event: &Event) -> Option<Message> {
+    let EventBody::Reply { text } = &event.body else { return None };
+    Some(Message {
+        message_id: format!("run-{}-reply", event.run.as_uuid()),
+        context_id: Some(identity.context_id.clone()),
+        task_id: None,
+        role: Role::Agent,
+        parts: vec![Part::text(text.clone())],
+        metadata: None,
+        extensions: Vec::new(),
+        reference_task_ids: Vec::new(),
+    })
 }
 
 fn artifact_update(
@@ -171,10 +191,10 @@ fn artifact_update(
         artifact: Artifact {
             artifact_id: update.artifact.0.clone(),
             name: update.name.clone(),
-            description: None,
-            parts: vec![content(update.content.clone(), resolved)?],
+            description: update.about.description.clone(),
+            parts: vec![content(Held::of(update), resolved)?],
             metadata: None,
-            extensions: Vec::new(),
+            extensions: update.about.extensions.clone(),
         },
         append: update.append,
         last_chunk: update.last_chunk,
@@ -242,14 +262,36 @@ fn part(stored: StoredPart) -> Result<Part, Unprojectable> {
     })
 }
 
+/// One content of an artifact, with what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Held {
+    content: ArtifactContent,
+    media_type: Option<String>,
+    filename: Option<String>,
+}
+
+impl Held {
+    fn of(update: &ArtifactUpdate) -> Self {
+        let About { media_type, filename, .. } = &update.about;
+        Self {
+            content: update.content.clone(),
+            media_type: media_type.clone(),
+            filename: filename.clone(),
+        }
+    }
+}
+
 /// One content of an artifact.
-fn content(content: ArtifactContent, resolved: &Resolved) -> Result<Part, Unprojectable> {
+fn content(held: Held, resolved: &Resolved) -> Result<Part, Unprojectable> {
+    let Held { content, media_type, filename } = held;
+    let said = |content, media_type| Part { content, filename, media_type, metadata: None };
     match content {
-        ArtifactContent::Text { text } => Ok(Part::text(text)),
-        ArtifactContent::Data { json } => Ok(Part {
-            media_type: Some("application/json".to_owned()),
-            ..Part::new(Content::Data(JsonText::new(json)?))
-        }),
+        ArtifactContent::Text { text } => Ok(said(Content::Text(text), media_type)),
+        ArtifactContent::Data { json } => {
+            let media_type = media_type.or_else(|| Some("application/json".to_owned()));
+            Ok(said(Content::Data(JsonText::new(json)?), media_type))
+        }
+        ArtifactContent::Link { url } => Ok(said(Content::Url(url), media_type)),
         ArtifactContent::Published { publication } => {
             let found = resolved.get(&publication);
             published(found.ok_or(Unprojectable::Unresolved(publication))?)

@@ -32,6 +32,9 @@ pub enum EventBody {
     },
     /// An artifact was made or grew.
     Artifact(ArtifactUpdate),
+    /// The run answers its client directly, with a message in place of a task. Its terminal status
+    /// follows at once.
+    Reply { text: String },
     /// The model asked for a tool. Arguments are not part of events.
     ToolCalled { call: CallId, tool: String },
     /// A tool call got its result. Results are not part of events.
@@ -54,6 +57,32 @@ pub struct ArtifactUpdate {
     pub append: bool,
     pub last_chunk: bool,
     pub content: ArtifactContent,
+    #[serde(default, skip_serializing_if = "About::is_silent")]
+    pub about: About,
+}
+
+/// What is said of an update beyond its name and its content.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// Of the artifact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// URIs of the extensions that had a hand in the artifact.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<String>,
+    /// Of the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Of the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+}
+
+impl About {
+    pub fn is_silent(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What an update brings. Bytes and signed URLs are never part of an event.
@@ -66,6 +95,10 @@ pub enum ArtifactContent {
     /// A JSON value, as the text that was written.
     Data {
         json: String,
+    },
+    /// An address that the model gave. Nobody here fetches it.
+    Link {
+        url: String,
     },
     /// An opaque reference: each reader resolves it into bytes or a fresh URL.
     Published {

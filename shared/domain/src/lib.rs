@@ -13,7 +13,7 @@ pub mod state;
 pub mod time;
 
 pub use agent_definition::{AgentDefinition, AgentKey, AgentName, Tenant};
-pub use event::{ArtifactContent, ArtifactUpdate, Event, EventBody};
+pub use event::{About, ArtifactContent, ArtifactUpdate, Event, EventBody};
 pub use ids::{
     ArtifactId, CallId, Ids, InstanceId, MessageId, OutboxId, PublicationId, RunId, SessionId,
     TaskId, WebhookId,

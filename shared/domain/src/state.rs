@@ -44,7 +44,7 @@ words! {
     /// Where a task stands. Nothing leaves a terminal state.
     ///
     /// ```text
-    /// submitted ─► working ─► completed | failed | canceled
+    /// submitted ─► working ─► completed | failed | canceled | rejected
     ///     │           │▲
     ///     │           ▼│
     ///     │    input_required | auth_required ─► canceled | rejected

@@ -22,11 +22,19 @@ pub struct Source<'a> {
 
 /// Where in a run an event is made. The same place writes the same event only once: a second
 /// append at a place changes nothing.
+///
+/// Attempts count from 1 and place what a model says while it speaks; 0 places the result of the call
+/// with that ordinal, and the run's last word; [`Place::ARTIFACT`] places the artifact of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub step: i32,
     pub attempt: i32,
     pub ordinal: i32,
+}
+
+impl Place {
+    /// The attempt at which artifacts of calls are placed.
+    pub const ARTIFACT: i32 = -1;
 }
 
 /// The payload as it is stored and as `events/store/` holds samples of it.
@@ -78,6 +86,7 @@ pub(crate) async fn append(
     let kind = match body {
         EventBody::Status { .. } => "status",
         EventBody::Artifact(_) => "artifact",
+        EventBody::Reply { .. } => "reply",
         EventBody::ToolCalled { .. } => "tool_called",
         EventBody::ToolFinished { .. } => "tool_finished",
     };
@@ -127,6 +136,24 @@ pub async fn after(
     rows.iter().map(read).collect()
 }
 
+/// The event with which the task's run answered its client directly, if it did. It never changes
+/// once the task has ended.
+pub async fn reply(
+    pool: &Pool,
+    scope: &ScopeDigest,
+    task: TaskId,
+) -> Result<Option<Event>, Error> {
+    let row = pool
+        .query_opt(
+            "-- store::events::reply
+             select sequence, task_id, run_id, created_at, payload from events
+              where task_id = $1 and scope_digest = $2 and kind = 'reply'",
+            &[task.into(), scope.as_str().into()],
+        )
+        .await?;
+    row.as_ref().map(read).transpose()
+}
+
 /// Whether clients were shown text of this model step of the run: an attempt that was not committed
 /// may have put out some.
 pub async fn shown_in_step(pool: &Pool, lease: &Lease, step: i32) -> Result<bool, Error> {
@@ -134,21 +161,24 @@ pub async fn shown_in_step(pool: &Pool, lease: &Lease, step: i32) -> Result<bool
         .query_opt(
             "-- store::events::shown_in_step
              select sequence from events
-              where run_id = $1 and step = $2 and scope_digest = $3 and kind = 'artifact' limit 1",
+              where run_id = $1 and step = $2 and scope_digest = $3 and kind = 'artifact'
+                and attempt > 0
+              limit 1",
             &[lease.run.into(), step.into(), lease.scope.as_str().into()],
         )
         .await?;
     Ok(row.is_some())
 }
 
-/// Whether clients were shown any text of the task's answer. Published files, which no step places,
-/// do not count.
+/// Whether clients were shown any text of the task's answer: what an attempt at a model step put
+/// out. Published files, which no step places, and artifacts of calls, which no attempt places, do
+/// not count.
 pub async fn answer_shown(pool: &Pool, lease: &Lease) -> Result<bool, Error> {
     let row = pool
         .query_opt(
             "-- store::events::answer_shown
              select sequence from events
-              where task_id = $1 and scope_digest = $2 and kind = 'artifact' and step is not null
+              where task_id = $1 and scope_digest = $2 and kind = 'artifact' and attempt > 0
               limit 1",
             &[lease.task.into(), lease.scope.as_str().into()],
         )

@@ -333,6 +333,19 @@ pub(crate) async fn append_placed(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Completed,
+    /// Completed, with a word about it.
+    Concluded {
+        message: String,
+    },
+    /// Completed, with a message to the client in place of a task, where this is the task's first
+    /// run: the client of a later one knows the task, and gets the message with its status.
+    Replied {
+        text: String,
+    },
+    /// The agent will not do what was asked.
+    Rejected {
+        message: String,
+    },
     Failed {
         code: FailureCode,
         message: String,
@@ -341,14 +354,22 @@ pub enum Ending {
     InputRequired {
         message: String,
     },
+    /// The task waits until its client has authorised something, elsewhere.
+    AuthRequired {
+        message: String,
+    },
 }
 
 impl Ending {
     fn states(&self) -> (RunState, TaskState) {
         match self {
-            Self::Completed => (RunState::Done, TaskState::Completed),
+            Self::Completed | Self::Concluded { .. } | Self::Replied { .. } => {
+                (RunState::Done, TaskState::Completed)
+            }
+            Self::Rejected { .. } => (RunState::Rejected, TaskState::Rejected),
             Self::Failed { .. } => (RunState::Failed, TaskState::Failed),
             Self::InputRequired { .. } => (RunState::Interrupted, TaskState::InputRequired),
+            Self::AuthRequired { .. } => (RunState::Interrupted, TaskState::AuthRequired),
         }
     }
 
@@ -356,7 +377,11 @@ impl Ending {
         match self {
             Self::Completed => (None, None),
             Self::Failed { code, message } => (Some(message), Some(code.as_str())),
-            Self::InputRequired { message } => (Some(message), None),
+            Self::Concluded { message }
+            | Self::Replied { text: message }
+            | Self::Rejected { message }
+            | Self::InputRequired { message }
+            | Self::AuthRequired { message } => (Some(message), None),
         }
     }
 }
@@ -380,6 +405,12 @@ pub async fn finish(
 pub(crate) async fn end(tx: &mut Tx, source: Source<'_>, ending: &Ending) -> Result<(), Error> {
     let (run_state, task_state) = ending.states();
     let (message, code) = ending.words();
+    if let Ending::Replied { text } = ending
+        && is_first(tx, source).await?
+    {
+        let reply = EventBody::Reply { text: text.clone() };
+        events::append(tx, source, None, &reply).await?;
+    }
     tx.execute(
         "-- store::runs::end
          update runs set state = $3, failure_code = $4, fence = fence + 1, lease_owner = null,
@@ -390,6 +421,18 @@ pub(crate) async fn end(tx: &mut Tx, source: Source<'_>, ending: &Ending) -> Res
     .await?;
     tasks::change(tx, source, None, task_state, message, code).await?;
     let_go_of_sandbox(tx, source.scope, source.run).await
+}
+
+/// Whether the run is the first of its task.
+async fn is_first(tx: &mut Tx, source: Source<'_>) -> Result<bool, Error> {
+    let row = tx
+        .query_opt(
+            "-- store::runs::is_first
+             select run_id from runs where run_id = $1 and scope_digest = $2 and attempt = 1",
+            &[source.run.into(), source.scope.as_str().into()],
+        )
+        .await?;
+    Ok(row.is_some())
 }
 
 /// Frees the workspace that the run held. Its sandbox stays for the session's next run until it has

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use a2a_ingress::ResponseBody;
-use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, EventBody};
+use domain::{About, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody};
 use http::Response;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ async fn say(pool: &Pool, lease: &Lease, ordinal: i32, text: &str) {
         append: ordinal > 0,
         last_chunk: false,
         content: ArtifactContent::Text { text: text.to_owned() },
+        about: About::default(),
     });
     let place = Place { step: 1, attempt: 1, ordinal };
     append(pool, lease, &[PlacedEvent { place, body }], Output::default()).await.unwrap();

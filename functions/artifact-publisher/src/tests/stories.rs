@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use bytes::Bytes;
 use cloud::objects::{Doing, Tag};
-use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, PublicationFailure as Code};
+use domain::{About, ArtifactContent, ArtifactId, ArtifactUpdate, PublicationFailure as Code};
 use messages::publications::PublicationRequested;
 use messages::{Message as _, Queue};
 use published::{DESCRIPTOR_CONTENT_TYPE, Descriptor, Digest, Namespace};
@@ -59,6 +59,7 @@ async fn scenario_34_a_small_file_is_stored_verified_described_and_announced() {
             append: false,
             last_chunk: true,
             content: ArtifactContent::Published { publication },
+            about: About::default(),
         };
         assert_eq!(scene.announced().await, [update]);
         let Outcome::Active(summary) = scene.outcome(publication).await else { panic!("active") };

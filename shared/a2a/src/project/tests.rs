@@ -24,7 +24,18 @@ fn file(content: PublishedContent) -> Resolved {
 
 fn update(artifact: &str, append: bool, content: ArtifactContent) -> ArtifactUpdate {
     let artifact = ArtifactId(artifact.to_owned());
-    ArtifactUpdate { artifact, name: None, append, last_chunk: false, content }
+    ArtifactUpdate {
+        artifact,
+        name: None,
+        append,
+        last_chunk: false,
+        content,
+        about: About::default(),
+    }
+}
+
+fn held(content: ArtifactContent) -> Held {
+    Held { content, media_type: None, filename: None }
 }
 
 fn text(text: &str) -> ArtifactContent {
@@ -127,7 +138,7 @@ fn tool_calls_are_not_shown() {
 /// Publication scenarios 34, 35, 41, 42: the same artifact, whatever became of its bytes.
 #[test]
 fn a_published_file_is_bytes_or_a_link_or_a_notice() {
-    let part = |delivered| json(&content(PUBLISHED(), &file(delivered)).unwrap());
+    let part = |delivered| json(&content(held(PUBLISHED()), &file(delivered)).unwrap());
     insta::assert_snapshot!(part(PublishedContent::Inline(Base64::encode(b"ab"))), @r#"{"raw":"YWI=","filename":"r.csv","mediaType":"text/csv","metadata":{"cognition":{"sha256":"ab12","sizeBytes":5}}}"#);
     insta::assert_snapshot!(part(PublishedContent::SignedUrl("https://s3/x".to_owned())), @r#"{"url":"https://s3/x","filename":"r.csv","mediaType":"text/csv","metadata":{"cognition":{"sha256":"ab12","sizeBytes":5}}}"#);
     insta::assert_snapshot!(part(PublishedContent::Unavailable), @r#"{"text":"The published content is no longer available.","mediaType":"text/plain","metadata":{"cognition":{"contentAvailability":"unavailable","originalFilename":"r.csv","originalKind":"url","originalMediaType":"text/csv"}}}"#);
@@ -146,7 +157,7 @@ fn what_nobody_resolved_is_not_shown_as_something_else() {
 
 #[test]
 fn stored_text_that_cannot_be_read_is_an_error() {
-    assert_eq!(content(data("{"), &Resolved::new()), Err(Unprojectable::Json(InvalidJson)));
+    assert_eq!(content(held(data("{")), &Resolved::new()), Err(Unprojectable::Json(InvalidJson)));
 }
 
 /// What a stream's reader holds that does what each update says.
@@ -185,7 +196,7 @@ fn updates_add_up_to_what_a_streams_reader_holds() {
     let resolved = file(PublishedContent::SignedUrl("https://s3/x".to_owned()));
     let wire = merged.into_wire(&resolved).unwrap();
     let expected = applied_literally(&updates).into_iter().map(|(id, contents)| {
-        let parts = contents.into_iter().map(|one| content(one, &resolved).unwrap());
+        let parts = contents.into_iter().map(|one| content(held(one), &resolved).unwrap());
         (id, parts.collect::<Vec<_>>())
     });
     let found = wire.into_iter().map(|artifact| (artifact.artifact_id, artifact.parts));

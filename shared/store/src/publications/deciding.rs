@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::{
-    ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids, InstanceId, PublicationFailure,
-    PublicationId, RunId, RunState, Scope, ScopeDigest, SessionId, TaskId, Timestamp, limits,
+    About, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids, InstanceId,
+    PublicationFailure, PublicationId, RunId, RunState, Scope, ScopeDigest, SessionId, TaskId, Timestamp, limits,
 };
 use messages::runs::Reason;
 
@@ -192,6 +192,7 @@ pub async fn activate(
         append: false,
         last_chunk: true,
         content: ArtifactContent::Published { publication },
+        about: About::default(),
     });
     events::append(&mut tx, source, None, &artifact).await?;
     tx.commit().await?;

@@ -1,6 +1,6 @@
 //! The log has no gap and no repetition, whoever appends.
 
-use domain::{ArtifactContent, ArtifactId, ArtifactUpdate, EventBody};
+use domain::{About, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody};
 use store::events::{Place, after, answer_shown, shown_in_step};
 use store::runs::{Output, PlacedEvent, append, look};
 use testkit::on_both;
@@ -16,6 +16,7 @@ fn chunk(step: i32, ordinal: i32, text: &str) -> PlacedEvent {
             append: ordinal > 0,
             last_chunk: false,
             content: ArtifactContent::Text { text: text.to_owned() },
+            about: About::default(),
         }),
     }
 }

@@ -5,6 +5,8 @@ mod admission;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod loop_log;

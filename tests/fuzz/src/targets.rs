@@ -1,0 +1,10 @@
+//! The targets. Each says what it promises.
+
+pub(crate) mod bindings;
+pub(crate) mod card_settings;
+pub(crate) mod headers;
+pub(crate) mod json_rpc;
+pub(crate) mod parts;
+pub(crate) mod rest;
+pub(crate) mod sse_writer;
+pub(crate) mod types;

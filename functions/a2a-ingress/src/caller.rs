@@ -40,4 +40,9 @@ impl Caller {
         tracing::error!(request.id = self.request_id, "answer: {}", lambda_kit::chain(error));
         A2aError::internal(self.request_id.clone())
     }
+
+    /// Logs that an answer goes out without something of ours.
+    pub fn missed(&self, what: &str, error: &(dyn std::error::Error + 'static)) {
+        tracing::warn!(request.id = self.request_id, "{what}: {}", lambda_kit::chain(error));
+    }
 }

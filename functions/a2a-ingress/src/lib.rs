@@ -7,6 +7,7 @@ mod caller;
 pub mod config;
 pub mod event;
 mod operations;
+pub mod page_token;
 pub mod scope;
 mod tail;
 

@@ -29,6 +29,7 @@ mod value;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, InvalidUrl};
 
@@ -44,7 +45,13 @@ pub enum Engine {
 
 /// The database. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Pool(Arc<Backend>);
+pub struct Pool(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    backend: Backend,
+    statements: AtomicU64,
+}
 
 #[derive(Debug)]
 enum Backend {
@@ -83,11 +90,20 @@ impl Pool {
         } else {
             return Err(Error::Url(InvalidUrl::Scheme));
         };
-        Ok(Self(Arc::new(backend)))
+        Ok(Self::over(backend))
+    }
+
+    fn over(backend: Backend) -> Self {
+        Self(Arc::new(Shared { backend, statements: AtomicU64::new(0) }))
+    }
+
+    /// How many statements this pool and its transactions were asked for: what a reader costs.
+    pub fn statements(&self) -> u64 {
+        self.0.statements.load(Ordering::Relaxed)
     }
 
     pub fn engine(&self) -> Engine {
-        match &*self.0 {
+        match &self.0.backend {
             Backend::Postgres(_) => Engine::Postgres,
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(_) => Engine::Sqlite,
@@ -96,9 +112,9 @@ impl Pool {
 
     /// A pool of its own, of one connection to the same PostgreSQL; on SQLite the same as this one.
     pub(crate) async fn another(&self) -> Result<Self, Error> {
-        match &*self.0 {
+        match &self.0.backend {
             Backend::Postgres(postgres) => {
-                Ok(Self(Arc::new(Backend::Postgres(postgres.another().await?))))
+                Ok(Self::over(Backend::Postgres(postgres.another().await?)))
             }
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(_) => Ok(self.clone()),
@@ -116,12 +132,12 @@ impl Pool {
     }
 
     async fn transaction(&self, mode: Mode) -> Result<Tx, Error> {
-        let open = match &*self.0 {
+        let open = match &self.0.backend {
             Backend::Postgres(postgres) => Open::Postgres(postgres.begin(mode).await?),
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(sqlite) => Open::Sqlite(sqlite.begin(mode).await?),
         };
-        Ok(Tx { open, broken: false })
+        Ok(Tx { open, pool: self.clone(), broken: false })
     }
 
     /// Runs one statement on its own and returns its rows.
@@ -140,8 +156,18 @@ impl Pool {
         Ok(self.run(sql, params).await?.affected)
     }
 
+    /// Every statement passes here, also those of transactions.
+    fn count(&self, sql: &str, params: &[Value]) {
+        self.0.statements.fetch_add(1, Ordering::Relaxed);
+        #[cfg(test)]
+        crate::plans::note(sql, params);
+        #[cfg(not(test))]
+        let _ = (sql, params);
+    }
+
     async fn run(&self, sql: &str, params: &[Value]) -> Result<Outcome, Error> {
-        match &*self.0 {
+        self.count(sql, params);
+        match &self.0.backend {
             Backend::Postgres(postgres) => postgres.run(sql, params).await,
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(sqlite) => sqlite.run(sql, params).await,
@@ -179,6 +205,7 @@ async fn open_sqlite(_path: &str) -> Result<Backend, Error> {
 #[derive(Debug)]
 pub struct Tx {
     open: Open,
+    pool: Pool,
     /// Set while a statement is under way, and for good when it does not end well.
     broken: bool,
 }
@@ -214,6 +241,7 @@ impl Tx {
         if std::mem::replace(&mut self.broken, true) {
             return Err(Error::Aborted);
         }
+        self.pool.count(sql, params);
         let outcome = match &mut self.open {
             Open::Postgres(open) => open.run(sql, params).await?,
             #[cfg(feature = "sqlite")]

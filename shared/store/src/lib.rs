@@ -17,6 +17,8 @@ pub mod events;
 pub mod lease;
 pub mod migrations;
 pub mod outbox;
+#[cfg(test)]
+mod plans;
 pub mod publications;
 pub mod runs;
 pub mod sandboxes;

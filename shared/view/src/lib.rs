@@ -3,6 +3,8 @@
 //!
 //! **Nothing signed outlives the answer that it was made for.**
 
+mod page;
+
 use std::sync::Arc;
 
 use a2a::project::{self, Artifacts, Identity, PublishedContent, Resolved, Said, StatusView};
@@ -13,6 +15,8 @@ use published::Namespace;
 use store::conversation::{Envelope, Role, StoredMessage};
 use store::tasks::TaskView;
 use store::{Pool, publications};
+
+pub use page::{Shown, says};
 
 /// Makes what clients see.
 #[derive(Debug, Clone)]
@@ -111,25 +115,31 @@ impl Viewer {
         let rows = publications::find(&self.pool, reader.digest, wanted).await?;
         let namespace = Namespace::new(reader.scope, &self.scope_key);
         for (id, row) in rows {
-            let content = match published::resolve(&*self.objects, &namespace, &row).await? {
-                published::Resolved::Inline { bytes } => {
-                    PublishedContent::Inline(Base64::encode(&bytes))
-                }
-                published::Resolved::Url(url) => PublishedContent::SignedUrl(url.into_exposed()),
-                published::Resolved::Unavailable => PublishedContent::Unavailable,
-            };
-            resolved.insert(
-                id,
-                project::Published {
-                    filename: row.filename,
-                    media_type: row.media_type,
-                    content,
-                    sha256: row.sha256,
-                    size: row.size,
-                },
-            );
+            resolved.insert(id, self.published(&namespace, row).await?);
         }
         Ok(resolved)
+    }
+
+    /// A file as this reader gets it now.
+    async fn published(
+        &self,
+        namespace: &Namespace,
+        row: publications::Published,
+    ) -> Result<project::Published, Error> {
+        let content = match published::resolve(&*self.objects, namespace, &row).await? {
+            published::Resolved::Inline { bytes } => {
+                PublishedContent::Inline(Base64::encode(&bytes))
+            }
+            published::Resolved::Url(url) => PublishedContent::SignedUrl(url.into_exposed()),
+            published::Resolved::Unavailable => PublishedContent::Unavailable,
+        };
+        Ok(project::Published {
+            filename: row.filename,
+            media_type: row.media_type,
+            content,
+            sha256: row.sha256,
+            size: row.size,
+        })
     }
 }
 

@@ -7,6 +7,8 @@ mod common;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
+mod listing;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod reads;

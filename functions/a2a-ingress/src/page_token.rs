@@ -1,0 +1,81 @@
+//! Page tokens: where a list goes on, in the hands of the client.
+//!
+//! **A token is never trusted.** Whatever it says, a page shows only what its caller may see, so it
+//! needs no signature; it is bound to scope, agent and filters so that a mix-up is noticed and not
+//! answered with a page of something else.
+
+use domain::{AgentKey, ScopeDigest, TaskId, Timestamp};
+use sha2::{Digest as _, Sha256};
+use store::tasks::list::{Cursor, Filter};
+use uuid::Uuid;
+
+/// The first byte.
+const VERSION: u8 = 1;
+const BOUND: usize = 16;
+const LENGTH: usize = 1 + BOUND + 8 + 8 + 16;
+/// The last moment of the year 9999, beyond which no database keeps a time.
+const LAST: i64 = 253_402_300_799_999_999;
+
+/// What a token belongs to: another list has another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding([u8; BOUND]);
+
+impl Binding {
+    pub fn new(scope: &ScopeDigest, agent: &AgentKey, filter: &Filter<'_>) -> Self {
+        let state = filter.state.map(|state| state.as_str());
+        let since = filter.status_since.map(|since| since.as_micros().to_string());
+        let fields = [
+            Some(scope.as_str()),
+            Some(agent.as_str()),
+            filter.context_id,
+            state,
+            since.as_deref(),
+        ];
+        let mut digest = Sha256::new();
+        for field in fields {
+            // With its length, so that no two lists of fields are the same bytes; an absent one has
+            // none that a text can have.
+            let length = field.map_or(u64::MAX, |field| field.len() as u64);
+            digest.update(length.to_be_bytes());
+            digest.update(field.unwrap_or_default());
+        }
+        let mut bound = [0; BOUND];
+        for (byte, of_digest) in bound.iter_mut().zip(digest.finalize()) {
+            *byte = of_digest;
+        }
+        Self(bound)
+    }
+}
+
+/// The token of the page that follows `cursor`: letters and digits only.
+pub fn write(cursor: &Cursor, binding: Binding) -> String {
+    let mut bytes = Vec::with_capacity(LENGTH);
+    bytes.push(VERSION);
+    bytes.extend(binding.0);
+    bytes.extend(cursor.as_of.as_micros().to_be_bytes());
+    bytes.extend(cursor.at.as_micros().to_be_bytes());
+    bytes.extend(cursor.task.as_uuid().as_bytes());
+    hex::encode(bytes)
+}
+
+/// Where the list goes on, or `None` for what is no token of this list.
+pub fn read(text: &str, binding: Binding) -> Option<Cursor> {
+    let mut bytes = [0; LENGTH];
+    hex::decode_to_slice(text, &mut bytes).ok()?;
+    let (version, rest) = bytes.split_first()?;
+    let (bound, rest) = rest.split_first_chunk::<BOUND>()?;
+    let (as_of, rest) = rest.split_first_chunk::<8>()?;
+    let (at, rest) = rest.split_first_chunk::<8>()?;
+    let task = TaskId::from_uuid(Uuid::from_bytes(*rest.first_chunk::<16>()?));
+    let (as_of, at) = (i64::from_be_bytes(*as_of), i64::from_be_bytes(*at));
+    let ours = *version == VERSION && *bound == binding.0;
+    let possible = (0..=LAST).contains(&as_of) && (0..=as_of).contains(&at);
+    (ours && possible).then_some(Cursor {
+        as_of: Timestamp::from_micros(as_of),
+        at: Timestamp::from_micros(at),
+        task,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Tokens come back as they were written, to their own list and to no other.
+
+use domain::{AgentName, Ids, Scope, TaskState};
+
+use super::*;
+
+fn scope(user: &str) -> ScopeDigest {
+    Scope::new([("user".to_owned(), user.to_owned())]).unwrap().digest()
+}
+
+fn agent(name: &str) -> AgentKey {
+    AgentName::try_from(name.to_owned()).unwrap().into()
+}
+
+fn cursor() -> Cursor {
+    Cursor {
+        as_of: Timestamp::from_micros(1_800_000_000_000_001),
+        at: Timestamp::from_micros(1_700_000_000_000_000),
+        task: Ids::random().task(),
+    }
+}
+
+/// Lists that differ in one thing each.
+fn bindings() -> Vec<Binding> {
+    let none = Filter::default();
+    let time = Timestamp::from_micros(7);
+    vec![
+        Binding::new(&scope("a"), &agent("x"), &none),
+        Binding::new(&scope("b"), &agent("x"), &none),
+        Binding::new(&scope("a"), &agent("y"), &none),
+        Binding::new(&scope("a"), &agent("x"), &Filter { context_id: Some("c"), ..none }),
+        Binding::new(&scope("a"), &agent("x"), &Filter { context_id: Some("working"), ..none }),
+        Binding::new(&scope("a"), &agent("x"), &Filter { state: Some(TaskState::Working), ..none }),
+        Binding::new(&scope("a"), &agent("x"), &Filter { status_since: Some(time), ..none }),
+    ]
+}
+
+#[test]
+fn a_token_is_read_by_its_own_list_and_by_no_other() {
+    let cursor = cursor();
+    for (index, binding) in bindings().into_iter().enumerate() {
+        let token = write(&cursor, binding);
+        assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        for (other, read_by) in bindings().into_iter().enumerate() {
+            let expected = (index == other).then_some(cursor);
+            assert_eq!(read(&token, read_by), expected, "{index} read by {other}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_token_is_none() {
+    let binding = bindings()[0];
+    let token = write(&cursor(), binding);
+    let time = |as_of: i64, at: i64| {
+        let times = [as_of.to_be_bytes(), at.to_be_bytes()].concat();
+        format!("{}{}{}", &token[..34], hex::encode(times), &token[66..])
+    };
+    assert!(read(&time(9, 8), binding).is_some());
+    for bad in [
+        String::new(),
+        "x".to_owned(),
+        "\u{e9}".repeat(49),
+        token[2..].to_owned(),
+        format!("{token}00"),
+        format!("02{}", &token[2..]),
+        time(8, 9),
+        time(-1, -2),
+        time(9, -1),
+        time(i64::MAX, 0),
+    ] {
+        assert_eq!(read(&bad, binding), None, "{bad}");
+    }
+}

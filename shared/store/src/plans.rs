@@ -1,0 +1,281 @@
+//! How the databases find what the hot statements ask for, held against large tables.
+//!
+//! **What a client repeats costs what it returns, not what there is**: appending to a log and reading
+//! its end, a page of tasks and their number are served by an index on both engines. On PostgreSQL
+//! sequential scans are made as dear as they can be, so that one is planned only where no index
+//! serves; SQLite plans one only there anyway.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use domain::{
+    AgentKey, AgentName, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids, Scope,
+    ScopeDigest, TaskState, Timestamp,
+};
+use testkit::{Database, on_both_databases};
+
+use crate::admission::{Admission, Admitted, Taken, admit};
+use crate::conversation::{Envelope, Newest};
+use crate::driver::Engine;
+use crate::events::{self, Place};
+use crate::runs::{self, Claim, Output, PlacedEvent};
+use crate::tasks::list::{self, Cursor, Filter, PageWant};
+use crate::{Lease, Pool, Value};
+
+/// A statement with its parameters.
+type Asked = (String, Vec<Value>);
+
+tokio::task_local! {
+    static ASKED: RefCell<Vec<Asked>>;
+}
+
+/// Called by the driver for each statement.
+pub(crate) fn note(sql: &str, params: &[Value]) {
+    let _ = ASKED.try_with(|asked| asked.borrow_mut().push((sql.to_owned(), params.to_vec())));
+}
+
+/// The statements that `work` asks for.
+async fn asked(work: impl Future<Output = ()>) -> Vec<Asked> {
+    ASKED
+        .scope(RefCell::default(), async {
+            work.await;
+            ASKED.with(RefCell::take)
+        })
+        .await
+}
+
+async fn plan(pool: &Pool, (sql, params): &Asked) -> Vec<String> {
+    let mut tx = pool.begin().await.unwrap();
+    let (explain, column) = match pool.engine() {
+        Engine::Postgres => {
+            tx.execute("set local enable_seqscan = off", &[]).await.unwrap();
+            ("explain", "QUERY PLAN")
+        }
+        Engine::Sqlite => ("explain query plan", "detail"),
+    };
+    let rows = tx.query(&format!("{explain} {sql}"), params).await.unwrap();
+    rows.iter().map(|row| row.get(column).unwrap()).collect()
+}
+
+/// Whether a line of a plan reads a table, or an alias of one, from its beginning to its end.
+fn scans(line: &str) -> bool {
+    const TABLES: [&str; 10] =
+        ["tasks", "t", "sessions", "s", "c", "events", "e", "messages", "parts", "runs"];
+    let line = line.trim_start_matches([' ', '-', '>']);
+    let table = line.strip_prefix("SCAN ").or_else(|| line.strip_prefix("Seq Scan on "));
+    let name = table.and_then(|rest| rest.split_whitespace().next());
+    name.is_some_and(|name| TABLES.contains(&name))
+}
+
+/// Every statement of `work` is served by indexes; returns their plans as one text.
+async fn served(pool: &Pool, work: impl Future<Output = ()>) -> String {
+    let mut all = String::new();
+    let asked = asked(work).await;
+    assert!(!asked.is_empty());
+    for asked in asked {
+        let plan = plan(pool, &asked).await;
+        assert!(!plan.iter().any(|line| scans(line)), "{}\n{plan:#?}", asked.0);
+        all.push_str(&plan.join("\n"));
+        all.push('\n');
+    }
+    all
+}
+
+/// A database, a caller with one task that a worker is at, and many rows beside it.
+struct World {
+    pool: Pool,
+    scope: Scope,
+    digest: ScopeDigest,
+    agent: AgentKey,
+    taken: Taken,
+    lease: Lease,
+}
+
+impl World {
+    async fn new(database: &Database) -> Self {
+        let pool = Pool::connect(database.url(), 1).await.unwrap();
+        let scope = Scope::new([("user".to_owned(), "ada".to_owned())]).unwrap();
+        let agent: AgentKey = AgentName::try_from("analyst".to_owned()).unwrap().into();
+        let request = Admission {
+            scope: &scope,
+            agent: &agent,
+            message_id: "m",
+            context_id: Some("c"),
+            task: None,
+            envelope: Envelope { v: 1, ..Envelope::default() },
+            parts: &[],
+            fingerprint: "f",
+            idempotent: true,
+            manifest: "{}",
+            manifest_digest: "d",
+            timeout: Duration::from_secs(3600),
+        };
+        let Admitted::New(taken) = admit(&pool, &Ids::random(), &request).await.unwrap() else {
+            panic!("nobody else is here")
+        };
+        let digest = scope.digest();
+        let Claim::Yes(claimed) = runs::claim(&pool, &digest, taken.run, "w").await.unwrap() else {
+            panic!("nobody else is here")
+        };
+        Self { pool, scope, digest, agent, taken, lease: claimed.lease }
+    }
+
+    /// Makes many rows out of the one that there is: `select` speaks of `n.i`, from 3 on.
+    async fn fill(&self, insert: &str, select: &str, params: &[Value], last: i64) {
+        let uuid = match self.pool.engine() {
+            Engine::Postgres => "gen_random_uuid()",
+            Engine::Sqlite => {
+                "(lower(hex(randomblob(4))) || '-' || lower(hex(randomblob(2))) || '-4000-8000-'
+                  || lower(hex(randomblob(6))))"
+            }
+        };
+        let sql = format!(
+            "insert into {insert}
+             with recursive n(i) as (select 3 union all select i + 1 from n where i < {last})
+             {}",
+            select.replace("{uuid}", uuid)
+        );
+        self.pool.execute(&sql, params).await.unwrap();
+    }
+
+    async fn with_events(self, last: i64) -> Self {
+        self.fill(
+            "events (session_id, sequence, scope_digest, task_id, run_id, step, attempt, ordinal,
+                     kind, payload, created_at)",
+            "select e.session_id, n.i, e.scope_digest, e.task_id, e.run_id, 7, 1, n.i, 'artifact',
+                    e.payload, e.created_at
+               from n join events e on e.sequence = 2",
+            &[],
+            last,
+        )
+        .await;
+        self.pool.execute("update sessions set last_sequence = $1", &[last.into()]).await.unwrap();
+        self.pool.execute("analyze", &[]).await.unwrap();
+        self
+    }
+
+    /// Many contexts with one task each, whose client has said one thing; a quarter are the caller's.
+    async fn with_tasks(self, last: i64) -> Self {
+        self.fill(
+            "sessions (session_id, scope_digest, scope, agent_name, context_id, last_sequence,
+                       last_position, created_at)",
+            "select {uuid}, case when n.i % 4 = 0 then s.scope_digest else 'other' || n.i end,
+                    s.scope, s.agent_name, 'c' || n.i, 0, 0, s.created_at
+               from n join sessions s on s.context_id = 'c'",
+            &[],
+            last,
+        )
+        .await;
+        self.fill(
+            "tasks (task_id, scope_digest, session_id, agent_name, state, status_at,
+                    current_run_id, created_at)",
+            "select {uuid}, s.scope_digest, s.session_id, s.agent_name,
+                    case when n.i % 8 = 0 then 'completed' else 'failed' end,
+                    seconds_from_now(-n.i), {uuid}, seconds_from_now(-n.i)
+               from n join sessions s on s.context_id = 'c' || n.i",
+            &[],
+            last,
+        )
+        .await;
+        self.fill(
+            "messages (message_id, scope_digest, session_id, task_id, run_id, position, role, body,
+                       agent_name, created_at)",
+            "select {uuid}, t.scope_digest, t.session_id, t.task_id, t.current_run_id, n.i, 'user',
+                    '{\"v\":1}', t.agent_name, t.created_at
+               from n join sessions s on s.context_id = 'c' || n.i
+                      join tasks t on t.session_id = s.session_id",
+            &[],
+            last,
+        )
+        .await;
+        self.fill(
+            "parts (message_id, ordinal, scope_digest, part_id, kind, value)",
+            "select m.message_id, n.i, m.scope_digest, 'p', 'data', '1'
+               from n join messages m on m.position = n.i",
+            &[],
+            last,
+        )
+        .await;
+        self.pool.execute("analyze", &[]).await.unwrap();
+        self
+    }
+
+    async fn list(&self, filter: Filter<'_>, after: Option<Cursor>, want: PageWant) {
+        list::list(&self.pool, &self.digest, &self.agent, filter, after, want).await.unwrap();
+    }
+}
+
+fn chunk(lease: &Lease) -> PlacedEvent {
+    let update = ArtifactUpdate {
+        artifact: ArtifactId::response(lease.task()),
+        name: None,
+        append: true,
+        last_chunk: false,
+        content: ArtifactContent::Text { text: "x".to_owned() },
+        about: domain::About::default(),
+    };
+    let place = Place { step: 1, attempt: 1, ordinal: 0 };
+    PlacedEvent { place, body: EventBody::Artifact(update) }
+}
+
+#[tokio::test]
+async fn appending_to_a_long_log_and_reading_its_end_are_served_by_indexes() {
+    on_both_databases(async |database| {
+        let world = World::new(database).await.with_events(10_000).await;
+        let World { pool, lease, digest, taken, agent, .. } = &world;
+        served(pool, async {
+            runs::append(pool, lease, &[chunk(lease)], Output::default()).await.unwrap();
+        })
+        .await;
+        let tail = served(pool, async {
+            let events = events::after(pool, digest, taken.task, 10_000, 100).await.unwrap();
+            assert_eq!(events.len(), 1);
+        })
+        .await;
+        assert!(tail.contains("events_task"), "{tail}");
+        assert!(!tail.contains("Sort") && !tail.contains("TEMP B-TREE"), "{tail}");
+        // The status of the end, and the way into the log.
+        served(pool, async {
+            let canceled = crate::tasks::cancel(pool, digest, agent, taken.task).await.unwrap();
+            assert_eq!(canceled, crate::tasks::Canceled::Yes);
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
+    on_both_databases(async |database| {
+        let world = World::new(database).await.with_tasks(3000).await;
+        let World { pool, taken, .. } = &world;
+        let newest = Newest { length: 2, counts: |_| true };
+        let full = PageWant { size: 50, history: Some(newest), artifacts: true };
+        let now = Timestamp::from_micros(i64::MAX / 4);
+        let after = Cursor { as_of: now, at: now, task: taken.task };
+        let earlier = Timestamp::from_micros(1_000_000);
+        let old = Cursor { as_of: earlier, at: earlier, task: taken.task };
+        let all = Filter::default();
+        let context = Filter { context_id: Some("c"), ..all };
+        let state = Filter { state: Some(TaskState::Completed), ..all };
+        let since = Filter { status_since: Some(earlier), ..all };
+        for (filter, index) in [
+            (all, "tasks_listed"),
+            (context, "tasks_listed_by_session"),
+            (state, "tasks_listed_by_state"),
+            (since, "tasks_listed"),
+            (Filter { state: Some(TaskState::Failed), ..context }, "tasks_listed"),
+        ] {
+            for cursor in [None, Some(after), Some(old)] {
+                let plan = served(pool, world.list(filter, cursor, full)).await;
+                assert!(plan.contains(index), "{filter:?} {cursor:?}\n{plan}");
+            }
+            // A first page comes in the order of the index: nothing is sorted.
+            let bare = PageWant { size: 50, history: None, artifacts: false };
+            let plan = served(pool, world.list(filter, None, bare)).await;
+            assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
+        }
+        let _ = &world.scope;
+    })
+    .await;
+}

@@ -21,7 +21,7 @@ use lambda_kit::chain;
 use lambda_kit::deadline::Budget;
 use sha2::{Digest as _, Sha256};
 use store::events::Place;
-use store::runs::{self, Claimed, PlacedEvent, Progress};
+use store::runs::{self, Claimed, Ending, PlacedEvent, Progress};
 use store::steps;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use crate::log::Log;
 use crate::sandbox::Slot;
 use crate::worker::{Stop, Worker, loop_message};
-use crate::{Orchestrator, answer, heartbeat, leave, model_step, tools_step};
+use crate::{Orchestrator, answer, ending, heartbeat, leave, model_step, tools_step};
 
 /// How an invocation left a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,13 +139,22 @@ async fn mend(worker: &Worker<'_>, log: &Log) -> Result<bool, Stop> {
 }
 
 fn finished(worker: &Worker<'_>, log: &Log, progress: &Progress, end: End) -> Stop {
+    let text = !answer::committed(log.of_task()).is_empty();
+    let place = last_place(progress.next_step);
+    let last = |other: bool| {
+        let last = answer::last(worker.lease.task(), text, other);
+        last.map(|body| PlacedEvent { place, body })
+    };
     match end {
         End::Completed { truncated: _ } => {
-            let text = !answer::committed(log.of_task()).is_empty();
-            let files = progress.output_artifacts > 0;
-            let place = last_place(progress.next_step);
-            let last = answer::last(worker.lease.task(), text, files);
-            Stop::Complete(last.map(|body| PlacedEvent { place, body }))
+            Stop::End(last(progress.output_artifacts > 0), Ending::Completed)
+        }
+        End::Said(word) => {
+            let ending = ending::said(word);
+            // The next run goes on with the answer of one that waits for its client.
+            let waits =
+                matches!(ending, Ending::InputRequired { .. } | Ending::AuthRequired { .. });
+            Stop::End(if waits { None } else { last(true) }, ending)
         }
         End::Failed(code) => Stop::Fail(code),
     }

@@ -1,5 +1,8 @@
-//! How a run that failed is told to its client: the code, and one sentence of ours.
+//! How a run's end is told to its client: in the model's own words, or, where it failed, by the code
+//! and one sentence of ours.
 
+use agent::LastWord;
+use agent::speech::Need;
 use domain::FailureCode;
 use store::runs::Ending;
 
@@ -7,6 +10,21 @@ use store::runs::Ending;
 /// particular: causes are in the log.
 pub(crate) fn failed(code: FailureCode) -> Ending {
     Ending::Failed { code, message: sentence(code).to_owned() }
+}
+
+/// The ending of a run whose model has said a last word of its own.
+pub(crate) fn said(word: LastWord) -> Ending {
+    match word {
+        LastWord::Asked { question, need: Need::Input } => {
+            Ending::InputRequired { message: question }
+        }
+        LastWord::Asked { question, need: Need::Authorization } => {
+            Ending::AuthRequired { message: question }
+        }
+        LastWord::Declined { reason } => Ending::Rejected { message: reason },
+        LastWord::Replied { text } => Ending::Replied { text },
+        LastWord::Concluded { message } => Ending::Concluded { message },
+    }
 }
 
 const fn sentence(code: FailureCode) -> &'static str {

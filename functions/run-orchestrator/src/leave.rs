@@ -27,9 +27,9 @@ pub(crate) async fn leave(
     stop: Stop,
 ) -> Result<Outcome, Error> {
     let left = match stop {
-        Stop::Complete(last) => {
+        Stop::End(last, ending) => {
             let last: Vec<_> = last.into_iter().collect();
-            finish(on, lease.clone(), &last, &Ending::Completed).await
+            finish(on, lease.clone(), &last, &ending).await
         }
         Stop::Fail(code) => fail(on, &lease, sandbox.as_ref(), code).await,
         Stop::Yield(after) => rest(on, &lease, after).await,
@@ -106,8 +106,12 @@ async fn finish(
 ) -> Result<Outcome, Error> {
     runs::finish(&on.pool, lease, last, ending).await?;
     Ok(match ending {
-        Ending::Completed | Ending::Failed { .. } => Outcome::Terminal,
-        Ending::InputRequired { .. } => Outcome::Paused,
+        Ending::Completed
+        | Ending::Concluded { .. }
+        | Ending::Replied { .. }
+        | Ending::Rejected { .. }
+        | Ending::Failed { .. } => Outcome::Terminal,
+        Ending::InputRequired { .. } | Ending::AuthRequired { .. } => Outcome::Paused,
     })
 }
 

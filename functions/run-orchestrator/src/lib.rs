@@ -27,7 +27,7 @@ use std::sync::Arc;
 use agent::tools::BuiltIn;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use cloud::queues::Queues;
-use domain::{Clock, Ids};
+use domain::{AgentDefinition, Clock, Ids};
 use lambda_kit::deadline::Budget;
 use lambda_kit::env::Secret;
 use lambda_kit::sqs::{self, Failure};
@@ -86,13 +86,17 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// The tools that models are not told of here.
-    fn hidden_tools(&self) -> Vec<String> {
-        if self.settings.publication {
-            Vec::new()
-        } else {
-            vec![BuiltIn::PublishArtifact.name().to_owned()]
-        }
+    /// The tools that the agent's model is not told of here: to it they do not exist.
+    fn hidden_tools(&self, agent: &AgentDefinition) -> Vec<String> {
+        let named = |tool: BuiltIn| {
+            agent.a2a.client_tools.iter().any(|named| BuiltIn::of_client_tool(*named) == tool)
+        };
+        let hidden = |tool: BuiltIn| match tool {
+            BuiltIn::PublishArtifact => !self.settings.publication,
+            tool => tool.is_client_tool() && !named(tool),
+        };
+        let hidden = BuiltIn::ALL.iter().filter(|tool| hidden(**tool));
+        hidden.map(|tool| tool.name().to_owned()).collect()
     }
 }
 

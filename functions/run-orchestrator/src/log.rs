@@ -59,7 +59,8 @@ fn understand(stored: &StoredMessage) -> Result<Message, Error> {
             let Envelope { metadata, extensions, reference_task_ids, .. } =
                 Envelope::parse(&stored.body)?;
             let context = MessageContext { extensions, metadata, reference_task_ids };
-            Ok(Message::user(stored.id, render::content(&stored.parts, context)))
+            let message = Message::user(stored.id, render::content(&stored.parts, context));
+            Ok(message.with_client_id(stored.client_message_id.clone()))
         }
         Role::Assistant | Role::Tool => Message::from_json(&stored.body)
             .map_err(|source| Error::corrupt("messages", "body", source)),

@@ -146,7 +146,7 @@ fn jitter(context: CallContext) -> f64 {
 
 fn request(worker: &Worker<'_>, log: &Log, provider: &dyn ModelProvider) -> ModelRequest {
     let target = &worker.agent.model;
-    let hidden = worker.on.hidden_tools();
+    let hidden = worker.on.hidden_tools(&worker.agent);
     let prompt = worker.agent.system_prompt.as_str();
     ModelRequest {
         model: target.model.clone(),

@@ -91,6 +91,8 @@ impl Job<'_> {
         }
         let Some(sandbox) = &self.sandbox else { return Ok(End::Wait(Wait::Signal)) };
         match self.request {
+            // It has had its result since its turn was committed; see [`agent::speech`].
+            ToolRequest::Say(_) => Ok(failed().into()),
             ToolRequest::Ls(ls) => self.ls(sandbox, ls).await,
             ToolRequest::ReadFile(read) => self.read_file(sandbox, read).await,
             ToolRequest::WriteFile(write) => self.write_file(sandbox, write).await,

@@ -7,7 +7,7 @@ use domain::{AgentDefinition, EventBody, FailureCode, RunId};
 use lambda_kit::deadline::Budget;
 use store::calls::{self, StoredCall};
 use store::events::Place;
-use store::runs::{Output, PlacedEvent};
+use store::runs::{Ending, Output, PlacedEvent};
 use store::steps::LoopMessage;
 use store::{Lease, Outgoing};
 use tokio::sync::watch;
@@ -34,8 +34,8 @@ pub(crate) struct Worker<'a> {
 /// Why a worker stops working on its run.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The model has said its last word; this closes the answer.
-    Complete(Option<PlacedEvent>),
+    /// The model has said its last word; the event closes the answer.
+    End(Option<PlacedEvent>, Ending),
     Fail(FailureCode),
     /// The run goes on in a later invocation, after this long.
     Yield(Duration),

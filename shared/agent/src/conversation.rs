@@ -4,11 +4,12 @@
 //! **A message is made once, with an id that a repetition makes again, and never changes.** It is
 //! stored as JSON text of version 1; a later version adds fields, never changes their meaning.
 
-use domain::{CallId, MessageId, PublicationId};
+use domain::{ArtifactId, CallId, MessageId, PublicationId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::render::{MessageContext, RenderedPart};
+use crate::render::{MessageContext, PartContent, RenderedPart};
+use crate::speech::LastWord;
 use crate::turn::StopReason;
 use crate::usage::Usage;
 
@@ -153,6 +154,14 @@ pub enum ToolArtifact {
         size_bytes: u64,
         sha256: String,
     },
+    /// Something was handed to the client as an artifact.
+    Put {
+        artifact: ArtifactId,
+        /// Nothing can be added to it any more.
+        closed: bool,
+    },
+    /// The run ends with this, once the other calls of its turn have their results.
+    LastWord { word: LastWord },
 }
 
 /// Where a message came from and how it was made.
@@ -160,6 +169,9 @@ pub enum ToolArtifact {
 #[serde(default)]
 pub struct Meta {
     pub source: Source,
+    /// The `messageId` that the client chose. No model is shown it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_message_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,6 +214,13 @@ impl Message {
         Self::new(id, Body::User { content }, Meta::default())
     }
 
+    /// The same, with the `messageId` that the client chose.
+    #[must_use]
+    pub fn with_client_id(mut self, id: Option<String>) -> Self {
+        self.meta.client_message_id = id;
+        self
+    }
+
     /// The form in which it is stored. Plain ASCII control characters are escaped, so that U+0000
     /// never reaches a text column.
     pub fn to_json(&self) -> String {
@@ -237,6 +256,15 @@ impl Message {
             _ => None,
         });
         texts.collect()
+    }
+
+    /// The text of the first Part that is text, whatever else is said of it.
+    pub fn first_text(&self) -> Option<&str> {
+        self.content().iter().find_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            Block::Part(RenderedPart { content: PartContent::Text { text }, .. }) => Some(text),
+            _ => None,
+        })
     }
 
     pub fn tool_calls(&self) -> &[ToolCall] {
@@ -295,6 +323,7 @@ mod tests {
     use domain::Ids;
 
     use super::*;
+    use crate::speech::Need;
 
     fn every_kind() -> Vec<Message> {
         let ids = Ids::seeded(1);
@@ -334,6 +363,10 @@ mod tests {
                 media_type: "text/csv".into(),
                 size_bytes: 3,
                 sha256: "00".into(),
+            })),
+            tool(Some(ToolArtifact::Put { artifact: ArtifactId("a".into()), closed: true })),
+            tool(Some(ToolArtifact::LastWord {
+                word: LastWord::Asked { question: "which?".into(), need: Need::Authorization },
             })),
         ];
         let message = |body| Message::new(ids.message(), body, Meta::default());

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::{CallId, MessageId, RunId};
+use domain::{ArtifactId, CallId, MessageId, RunId, TaskId};
 use uuid::Uuid;
 
 /// The message that a run's step writes at `ordinal`.
@@ -22,6 +22,12 @@ pub fn patch(assistant: MessageId, call: &CallId) -> MessageId {
 /// may occur in two runs of one workspace.
 pub fn exec(run: RunId, call: &CallId) -> Uuid {
     derive(run.as_uuid(), &format!("exec//{call}"))
+}
+
+/// The artifact of a call that names none.
+pub fn artifact(run: RunId, task: TaskId, call: &CallId) -> ArtifactId {
+    let id = derive(run.as_uuid(), &format!("artifact/{}/{call}", task.as_uuid()));
+    ArtifactId(id.to_string())
 }
 
 fn derive(namespace: Uuid, name: &str) -> Uuid {

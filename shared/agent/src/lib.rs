@@ -13,6 +13,7 @@ pub mod render;
 pub mod retry;
 pub mod route;
 pub mod schedule;
+pub mod speech;
 pub mod tools;
 pub mod turn;
 pub mod usage;
@@ -21,6 +22,7 @@ pub use conversation::{
     Block, Body, InvalidToolCall, Media, MediaKind, Message, Meta, Role, Source, ToolArtifact,
     ToolCall, ToolStatus,
 };
+pub use speech::LastWord;
 pub use tools::{ToolCode, ToolError, ToolRequest, ToolResult, ToolSpec};
 pub use turn::{AssistantTurn, CallArgs, StopReason, TurnCall};
 pub use usage::Usage;

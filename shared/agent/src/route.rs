@@ -3,27 +3,32 @@
 //! ```text
 //! client's message ─► model ─┬─ no calls ─────────────► finish
 //!                       ▲    ├─ calls ─► tools ─┐
-//!                       └────┴─ all answered ◄──┘
+//!                       └────┴─ all answered ◄──┴─► finish, if one of them was the last word
 //! ```
 //!
 //! **[`next`] reads the log and nothing else**, so that whoever takes a run over goes on exactly
 //! where it stands. **The model is never called while a call of its last answer is open**, and a
 //! run never completes so.
 
+use std::collections::BTreeMap;
+
 use domain::{CallId, FailureCode};
 
-use crate::conversation::{Message, Role};
+use crate::conversation::{Body, Message, Role, ToolArtifact};
 use crate::history;
+use crate::speech::LastWord;
 use crate::tools::{self, ToolCode, ToolRequest, ToolResult};
 use crate::turn::{AssistantTurn, StopReason};
 
 /// How a run ends by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Completed {
         /// The model's last text was cut at its length limit.
         truncated: bool,
     },
+    /// By a call with which the model speaks to its client; its effect is for the end to have.
+    Said(LastWord),
     Failed(FailureCode),
 }
 
@@ -62,7 +67,10 @@ pub fn next(log: &[Message]) -> Next {
             Next::Finish(Outcome::Failed(FailureCode::ModelOutputTruncated))
         }
         _ if !open.is_empty() => Next::Tools(open),
-        _ if !calls.is_empty() => Next::Model,
+        _ if !calls.is_empty() => match last_word(&calls, &results) {
+            Some(word) => Next::Finish(Outcome::Said(word)),
+            None => Next::Model,
+        },
         StopReason::Pause => Next::Model,
         StopReason::MalformedOutput => Next::Finish(Outcome::Failed(FailureCode::ModelMalformed)),
         StopReason::MaxTokens => Next::Finish(Outcome::Completed { truncated: true }),
@@ -70,6 +78,14 @@ pub fn next(log: &[Message]) -> Next {
             Next::Finish(Outcome::Completed { truncated: false })
         }
     }
+}
+
+/// The first of an answer's calls that ends the run.
+fn last_word(calls: &[(&CallId, &str)], results: &BTreeMap<&CallId, &Message>) -> Option<LastWord> {
+    calls.iter().find_map(|(call, _)| match &results.get(call)?.body {
+        Body::Tool { artifact: Some(ToolArtifact::LastWord { word }), .. } => Some(word.clone()),
+        _ => None,
+    })
 }
 
 /// How many answers at the end of the log were cut off within a call.

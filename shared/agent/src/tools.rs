@@ -16,6 +16,7 @@ mod args;
 mod catalogue;
 mod request;
 mod result;
+mod say;
 
 pub use args::Violation;
 pub use catalogue::{BuiltIn, ToolSpec, specs};
@@ -25,6 +26,7 @@ pub use request::{
     ToolRequest, WriteFile, parse, unknown,
 };
 pub use result::{ToolCode, ToolError, ToolResult};
+pub use say::{MAX_ARTIFACT_ID, PutArtifact, Say};
 
 /// Most characters of one result's text.
 pub const RESULT_CHARS: usize = 80_000;

@@ -44,6 +44,8 @@ pub struct TurnCall {
     pub id: Option<String>,
     pub name: String,
     pub args: CallArgs,
+    /// The arguments as the model wrote them.
+    pub written: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -127,11 +129,13 @@ mod tests {
                     id: Some("a".into()),
                     name: "ls".into(),
                     args: CallArgs::Object(Map::new()),
+                    written: "{}".into(),
                 },
                 TurnCall {
                     id: Some("a".into()),
                     name: "ls".into(),
                     args: CallArgs::Invalid { raw: "[".into(), reason: "cut".into() },
+                    written: "[".into(),
                 },
             ],
             stop: StopReason::ToolUse,

@@ -81,7 +81,8 @@ impl Assembler {
         let calls = self.calls.into_iter().map(|(index, call)| TurnCall {
             id: call.id,
             name: call.name,
-            args: arguments(call.args, cut == Some(index)),
+            args: arguments(call.args.clone(), cut == Some(index)),
+            written: call.args,
         });
         Ok(AssistantTurn {
             text: self.text,

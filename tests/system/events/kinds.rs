@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use agent::conversation::ToolArtifact;
 use agent::render::PartContent;
-use agent::{Block, Body, Message as LoopMessage};
+use agent::{Block, Body, LastWord, Message as LoopMessage};
 use domain::{ArtifactContent, EventBody};
 use messages::notifications::WebhookReady;
 use messages::publications::PublicationRequested;
@@ -116,10 +116,19 @@ fn every_kind_of_message_of_the_loop_is_stored() {
             ToolArtifact::Command { .. } => "command",
             ToolArtifact::File { .. } => "file",
             ToolArtifact::Published { .. } => "published",
+            ToolArtifact::Put { .. } => "put",
+            ToolArtifact::LastWord { word } => match word {
+                LastWord::Asked { .. } => "asked",
+                LastWord::Declined { .. } => "declined",
+                LastWord::Replied { .. } => "replied",
+                LastWord::Concluded { .. } => "concluded",
+            },
         },
     };
     let found = set(loop_messages().iter().map(name));
-    assert_eq!(found, set(["user", "assistant", "tool", "command", "file", "published"]));
+    let words = ["asked", "declined", "replied", "concluded"];
+    let wanted = ["user", "assistant", "tool", "command", "file", "published", "put"];
+    assert_eq!(found, set(wanted.into_iter().chain(words)));
 }
 
 #[test]

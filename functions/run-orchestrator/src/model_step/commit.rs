@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use agent::route::{self, Checked};
+use agent::speech::{Speech, Spoken};
 use agent::turn::StepKey;
-use agent::{AssistantTurn, StopReason, guards, history};
+use agent::{AssistantTurn, StopReason, ToolRequest, guards, history};
 use domain::{CallId, EventBody};
 use model::CallContext;
+use store::events::Place;
 use store::runs::PlacedEvent;
 use store::steps::{self, ModelCommit, PlannedCall};
 
@@ -33,8 +35,9 @@ pub(super) async fn run(
         provider: &target.provider,
         model: &target.model,
     };
+    let written: Vec<String> = turn.calls.iter().map(|call| call.written.clone()).collect();
     let message = turn.into_message(key, &history::call_ids(log.messages()));
-    let (mut events, output, mut growth) = voice.finish()?;
+    let (mut events, mut said, mut growth) = voice.finish()?;
     let args: HashMap<&CallId, String> = message
         .tool_calls()
         .iter()
@@ -42,10 +45,22 @@ pub(super) async fn run(
         .collect();
     let checked = checked(worker, &message, spent)?;
     let step = i32::try_from(context.step).unwrap_or(i32::MAX);
+    let mut speech = Speech::new(worker.lease.task(), context.run, log.of_task());
     let (mut calls, mut answered, mut finished) = (Vec::new(), Vec::new(), Vec::new());
-    for (ordinal, (call, tool, state)) in (0..).zip(checked) {
+    for ((ordinal, (call, tool, state)), written) in (0..).zip(checked).zip(&written) {
         let body = EventBody::ToolCalled { call: call.clone(), tool: tool.clone() };
         events.push(PlacedEvent { place: growth.place(), body });
+        let state = match state {
+            Checked::Run(ToolRequest::Say(say)) => {
+                let Spoken { result, update, bytes, new } = speech.say(&call, &say, Some(written));
+                said.count(bytes, new)?;
+                let place = Place { step, attempt: Place::ARTIFACT, ordinal };
+                let body = update.map(EventBody::Artifact);
+                events.extend(body.map(|body| PlacedEvent { place, body }));
+                Checked::Answered(result)
+            }
+            state => state,
+        };
         match state {
             Checked::Run(_) => {
                 let args = args.get(&call).cloned().unwrap_or_else(|| "{}".to_owned());
@@ -68,7 +83,7 @@ pub(super) async fn run(
         stop_reason: word(stop),
         usage,
         events,
-        output,
+        output: said.output(),
     };
     match steps::commit(&worker.on.pool, &worker.lease, &commit).await {
         // It is committed: an earlier commit of ours whose answer got lost.
@@ -84,8 +99,10 @@ fn checked(
     message: &agent::Message,
     spent: guards::Spent,
 ) -> Result<Vec<(CallId, String, Checked)>, Stop> {
-    let checked = route::check(message, &[], &worker.on.hidden_tools());
-    let to_run = checked.iter().filter(|(.., state)| matches!(state, Checked::Run(_))).count();
+    let checked = route::check(message, &[], &worker.on.hidden_tools(&worker.agent));
+    // What the model says to its client counts as words, not as calls.
+    let runs = |state: &Checked| matches!(state, Checked::Run(request) if !matches!(request, ToolRequest::Say(_)));
+    let to_run = checked.iter().filter(|(.., state)| runs(state)).count();
     let to_run = u32::try_from(to_run).unwrap_or(u32::MAX);
     if to_run == 0 {
         return Ok(checked);

@@ -56,12 +56,14 @@ impl<'a> Voice<'a> {
         self.persist(ready).await
     }
 
-    /// What is left to show, for the commit that makes this attempt history.
-    pub(super) fn finish(mut self) -> Result<(Vec<PlacedEvent>, Output, Growth), Stop> {
+    /// What is left to show, for the commit that makes this attempt history, and the count of what
+    /// that commit puts out.
+    pub(super) fn finish(mut self) -> Result<(Vec<PlacedEvent>, Said, Growth), Stop> {
         let rest = self.waiting.flush();
         let (mut events, output) = self.show(rest)?;
         events.extend(self.growth.retraction());
-        Ok((events, output, self.growth))
+        let said = Said { bytes: self.bytes, artifacts: self.artifacts, output };
+        Ok((events, said, self.growth))
     }
 
     async fn persist(&mut self, texts: impl IntoIterator<Item = String>) -> Result<(), Stop> {
@@ -92,5 +94,30 @@ impl<'a> Voice<'a> {
 
     fn now(&self) -> Timestamp {
         Timestamp(i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+/// What a commit puts out, on top of what the run has put out before.
+#[derive(Debug)]
+pub(super) struct Said {
+    bytes: u64,
+    artifacts: u32,
+    output: Output,
+}
+
+impl Said {
+    /// Counts `bytes` more, and one artifact if it is `new`. Beyond the limits the run fails, as it
+    /// does with too long a text.
+    pub(super) fn count(&mut self, bytes: u64, new: bool) -> Result<(), Stop> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.artifacts = self.artifacts.saturating_add(u32::from(new));
+        guards::output(self.bytes, self.artifacts).map_err(Stop::Fail)?;
+        self.output.bytes += i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.output.artifacts += i32::from(new);
+        Ok(())
+    }
+
+    pub(super) const fn output(&self) -> Output {
+        self.output
     }
 }

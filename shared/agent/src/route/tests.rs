@@ -18,12 +18,13 @@ fn valid(name: &str, args: &serde_json::Value) -> TurnCall {
         id: None,
         name: name.into(),
         args: CallArgs::Object(args.as_object().unwrap().clone()),
+        written: args.to_string(),
     }
 }
 
 fn cut() -> TurnCall {
     let args = CallArgs::Invalid { raw: "{".into(), reason: "cut off".into() };
-    TurnCall { id: None, name: "ls".into(), args }
+    TurnCall { id: None, name: "ls".into(), args, written: "{".into() }
 }
 
 fn assistant(ids: &Ids, text: &str, calls: Vec<TurnCall>, stop: StopReason) -> Message {
@@ -258,8 +259,41 @@ proptest! {
                     prop_assert!(open.is_empty());
                     break;
                 }
-                Next::Finish(Outcome::Failed(_)) => break,
+                Next::Finish(Outcome::Said(_) | Outcome::Failed(_)) => break,
             }
         }
     }
+}
+
+#[test]
+fn a_last_word_ends_the_run_once_the_other_calls_of_its_turn_have_their_results() {
+    let ids = Ids::seeded(1);
+    let calls = vec![
+        valid("ls", &json!({"path": "."})),
+        valid("ask_client", &json!({"question": "which?"})),
+    ];
+    let asked = assistant(&ids, "", calls, StopReason::ToolUse);
+    let [ls, ask]: [CallId; 2] =
+        asked.calls().iter().map(|(id, _)| (*id).clone()).collect::<Vec<_>>().try_into().unwrap();
+    let word = LastWord::Asked { question: "which?".into(), need: crate::speech::Need::Input };
+    let said = ToolResult::success("x").with(ToolArtifact::LastWord { word: word.clone() });
+    let mut log = vec![user(&ids), asked];
+    log.push(said.into_message(ids.message(), &ask, "ask_client"));
+    assert_eq!(next(&log), Next::Tools(vec![ls.clone()]));
+    log.push(ToolResult::success("x").into_message(ids.message(), &ls, "ls"));
+    assert_eq!(next(&log), Next::Finish(Outcome::Said(word)));
+    // The client's answer begins another run.
+    log.push(user(&ids));
+    assert_eq!(next(&log), Next::Model);
+}
+
+#[test]
+fn a_call_of_that_name_without_the_word_in_its_result_ends_nothing() {
+    let ids = Ids::seeded(1);
+    let call = valid("conclude", &json!({"message": "x"}));
+    let asked = assistant(&ids, "", vec![call], StopReason::ToolUse);
+    let mut log = vec![user(&ids), asked.clone()];
+    let refused = ToolResult::from(tools::unknown(&[]));
+    log.push(refused.into_message(ids.message(), asked.calls()[0].0, "conclude"));
+    assert_eq!(next(&log), Next::Model);
 }

@@ -21,6 +21,10 @@ pub(super) enum Kind {
     /// With the least value that is allowed, if any.
     Integer(Option<i64>),
     Choice(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+    /// Any JSON value.
+    Any,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,20 +57,23 @@ pub(super) fn schema(fields: &[Field]) -> Value {
     for field in fields {
         let mut property = Map::new();
         let kind = match field.kind {
-            Kind::Text | Kind::Choice(_) => "string",
-            Kind::Boolean => "boolean",
-            Kind::Integer(_) => "integer",
+            Kind::Text | Kind::Choice(_) => Some("string"),
+            Kind::Boolean => Some("boolean"),
+            Kind::Integer(_) => Some("integer"),
+            Kind::Texts => Some("array"),
+            Kind::Any => None,
         };
-        let kind = match field.need {
+        let kind = kind.map(|kind| match field.need {
             Need::Optional => json!([kind, "null"]),
             Need::Required | Need::Default(_) => json!(kind),
-        };
-        property.insert("type".into(), kind);
+        });
+        property.extend(kind.map(|kind| ("type".into(), kind)));
         property.insert("description".into(), field.about.into());
         match field.kind {
             Kind::Choice(words) => drop(property.insert("enum".into(), json!(words))),
             Kind::Integer(Some(least)) => drop(property.insert("minimum".into(), least.into())),
-            Kind::Integer(None) | Kind::Text | Kind::Boolean => {}
+            Kind::Texts => drop(property.insert("items".into(), json!({"type": "string"}))),
+            Kind::Integer(None) | Kind::Text | Kind::Boolean | Kind::Any => {}
         }
         match field.need {
             Need::Required => required.push(field.name),
@@ -128,6 +135,18 @@ impl<'a> Args<'a> {
         self.values.get(name).and_then(Value::as_str)
     }
 
+    /// Whatever is at `name`, null included.
+    pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
+        self.values.get(name)
+    }
+
+    /// The list of texts at `name`, empty where there is none.
+    pub(super) fn texts(&self, name: &str) -> Vec<String> {
+        let list = self.values.get(name).and_then(Value::as_array);
+        let texts = list.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
     pub(super) fn integer(&self, name: &str) -> Option<i64> {
         self.values.get(name).and_then(as_integer)
     }
@@ -152,6 +171,9 @@ impl<'a> Args<'a> {
 fn mismatch(kind: Kind, value: &Value) -> Option<String> {
     match kind {
         Kind::Text if !value.is_string() => Some("must be a string".into()),
+        Kind::Texts if !value.as_array().is_some_and(|all| all.iter().all(Value::is_string)) => {
+            Some("must be a list of strings".into())
+        }
         Kind::Boolean if !value.is_boolean() => Some("must be true or false".into()),
         Kind::Integer(least) => match (as_integer(value), least) {
             (None, _) => Some("must be an integer".into()),

@@ -41,6 +41,11 @@ built_in! {
     Grep = "grep",
     Execute = "execute",
     PublishArtifact = "publish_artifact",
+    AskClient = "ask_client",
+    DeclineTask = "decline_task",
+    ReplyDirectly = "reply_directly",
+    Conclude = "conclude",
+    PutArtifact = "put_artifact",
 }
 
 impl BuiltIn {
@@ -88,6 +93,30 @@ impl BuiltIn {
             Self::PublishArtifact => {
                 "Delivers a finished file of the workspace to the user as a durable download. Only \
                  published files reach the user."
+            }
+            Self::AskClient => {
+                "Asks the client for what is missing, and ends your work until it answers. Of several \
+                 calls that end it, the first counts; other calls of the same turn are still made. \
+                 Ask for an authorization only to say what must be authorised, and where: \
+                 credentials never come in a message, and an answer alone authorises nothing."
+            }
+            Self::DeclineTask => {
+                "Refuses the request and ends your work: the task is rejected. Of several calls that \
+                 end it, the first counts."
+            }
+            Self::ReplyDirectly => {
+                "Answers with one message, for what needs no task to follow, and ends your work. Say \
+                 nothing beside it. Of several calls that end it, the first counts."
+            }
+            Self::Conclude => {
+                "Completes the task with a short message about it, and ends your work. Results belong \
+                 into artifacts. Of several calls that end it, the first counts; other calls of the \
+                 same turn are still made."
+            }
+            Self::PutArtifact => {
+                "Hands one content to the client as an artifact: a text, a JSON value, or a link. To \
+                 hand over a long one in pieces, choose an artifact_id and say last_chunk=false until \
+                 the last piece, and append=true from the second on."
             }
         }
     }
@@ -184,6 +213,59 @@ impl BuiltIn {
                             kind: Kind::Text,
                             need: Need::Default("\"application/octet-stream\""),
                             about: "Its media type, such as text/csv.",
+                        },
+                    ]
+                }
+            }
+            Self::AskClient => {
+                const {
+                    &[
+                        text("question", "What the client is told."),
+                        Field {
+                            name: "need",
+                            kind: Kind::Choice(&["input", "authorization"]),
+                            need: Need::Default("\"input\""),
+                            about: "What is missing.",
+                        },
+                    ]
+                }
+            }
+            Self::DeclineTask => const { &[text("reason", "What the client is told.")] },
+            Self::ReplyDirectly => const { &[text("text", "The message.")] },
+            Self::Conclude => const { &[text("message", "What the client is told.")] },
+            Self::PutArtifact => {
+                const {
+                    &[
+                        optional("text", "The content, if it is text."),
+                        Field {
+                            name: "data",
+                            kind: Kind::Any,
+                            need: Need::Optional,
+                            about: "The content, if it is a JSON value.",
+                        },
+                        optional("url", "The content, if it is elsewhere. Nobody fetches it."),
+                        optional("artifact_id", "Which artifact; without it, a new one."),
+                        optional("name", "The artifact's name."),
+                        optional("description", "What the artifact is."),
+                        optional("media_type", "The content's media type."),
+                        optional("filename", "The content's file name."),
+                        Field {
+                            name: "extensions",
+                            kind: Kind::Texts,
+                            need: Need::Optional,
+                            about: "URIs of the protocol extensions that the artifact follows.",
+                        },
+                        Field {
+                            name: "append",
+                            kind: Kind::Boolean,
+                            need: Need::Default("false"),
+                            about: "Add to what the artifact holds instead of replacing it.",
+                        },
+                        Field {
+                            name: "last_chunk",
+                            kind: Kind::Boolean,
+                            need: Need::Default("true"),
+                            about: "Nothing more will be added.",
                         },
                     ]
                 }

@@ -6,10 +6,12 @@ use serde_json::{Map, Value};
 
 use super::args::Args;
 use super::path::{ReadPath, WorkspacePath};
+use super::say::{self, Say};
 use super::{
     BuiltIn, DEFAULT_COMMAND_TIMEOUT, DEFAULT_MAX_HITS, MAX_COMMAND_TIMEOUT, MAX_WRITE_BYTES,
     ToolCode, ToolError,
 };
+use crate::speech::LastWord;
 
 /// What the model asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub enum ToolRequest {
     Grep(Grep),
     Execute(Execute),
     PublishArtifact(PublishArtifact),
+    /// Answered with the turn that makes it, never run; see [`crate::speech`].
+    Say(Say),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,13 +150,18 @@ impl ToolRequest {
             Self::Grep(_) => BuiltIn::Grep,
             Self::Execute(_) => BuiltIn::Execute,
             Self::PublishArtifact(_) => BuiltIn::PublishArtifact,
+            Self::Say(Say::LastWord(LastWord::Asked { .. })) => BuiltIn::AskClient,
+            Self::Say(Say::LastWord(LastWord::Declined { .. })) => BuiltIn::DeclineTask,
+            Self::Say(Say::LastWord(LastWord::Replied { .. })) => BuiltIn::ReplyDirectly,
+            Self::Say(Say::LastWord(LastWord::Concluded { .. })) => BuiltIn::Conclude,
+            Self::Say(Say::Put(_)) => BuiltIn::PutArtifact,
         }
     }
 
     pub const fn idempotency(&self) -> Idempotency {
         match self {
             Self::Ls(_) | Self::ReadFile(_) | Self::Glob(_) | Self::Grep(_) => Idempotency::Pure,
-            Self::WriteFile(_) | Self::PublishArtifact(_) => Idempotency::Idempotent,
+            Self::WriteFile(_) | Self::PublishArtifact(_) | Self::Say(_) => Idempotency::Idempotent,
             Self::EditFile(_) | Self::Delete(_) => Idempotency::Verify,
             Self::Execute(_) => Idempotency::Journaled,
         }
@@ -248,6 +257,20 @@ pub fn parse(name: &str, args: &Map<String, Value>) -> Result<ToolRequest, ToolE
                 media_type: media_type.to_owned(),
             })
         }),
+        BuiltIn::AskClient => Ok(ToolRequest::Say(Say::LastWord(say::asked(&args)))),
+        BuiltIn::DeclineTask => {
+            let reason = say::text(&args, "reason");
+            Ok(ToolRequest::Say(Say::LastWord(LastWord::Declined { reason })))
+        }
+        BuiltIn::ReplyDirectly => {
+            let text = say::text(&args, "text");
+            Ok(ToolRequest::Say(Say::LastWord(LastWord::Replied { text })))
+        }
+        BuiltIn::Conclude => {
+            let message = say::text(&args, "message");
+            Ok(ToolRequest::Say(Say::LastWord(LastWord::Concluded { message })))
+        }
+        BuiltIn::PutArtifact => Ok(ToolRequest::Say(Say::Put(say::put(&args)))),
     };
     args.finish()?;
     request
@@ -290,6 +313,11 @@ fn rules(tool: BuiltIn, args: &mut Args<'_>) {
                 args.refuse("media_type", "must be a media type on one line");
             }
         }
+        BuiltIn::AskClient => say::check_word(args, "question"),
+        BuiltIn::DeclineTask => say::check_word(args, "reason"),
+        BuiltIn::ReplyDirectly => say::check_word(args, "text"),
+        BuiltIn::Conclude => say::check_word(args, "message"),
+        BuiltIn::PutArtifact => say::check_put(args),
         _ => {}
     }
 }

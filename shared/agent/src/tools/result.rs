@@ -51,6 +51,10 @@ codes! {
     ToolCallLimit = "TOOL_CALL_LIMIT",
     /// Another message arrived, or the run ended, before the call ran.
     Canceled = "CANCELED",
+    /// Nothing can be added to the artifact any more.
+    ArtifactClosed = "ARTIFACT_CLOSED",
+    /// Another call of the same turn ends the run.
+    AlreadyEnding = "ALREADY_ENDING",
     ToolFailed = "TOOL_FAILED",
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::{About, ArtifactContent, ArtifactId};
 use serde_json::{Value, json};
 
 use super::*;
@@ -251,7 +252,12 @@ fn the_schemas_are_closed_objects_whose_defaults_the_parser_agrees_with() {
             "glob",
             "grep",
             "execute",
-            "publish_artifact"
+            "publish_artifact",
+            "ask_client",
+            "decline_task",
+            "reply_directly",
+            "conclude",
+            "put_artifact",
         ]
     );
     for spec in &specs {
@@ -266,6 +272,10 @@ fn the_schemas_are_closed_objects_whose_defaults_the_parser_agrees_with() {
             let name = name.as_str().unwrap();
             let value = if name.contains("path") { "/workspace/a" } else { name };
             least.insert(name.to_owned(), value.into());
+        }
+        if spec.name == "put_artifact" {
+            // One of its contents is required, which a schema of one level cannot say.
+            least.insert("text".to_owned(), "x".into());
         }
         let mut full = least.clone();
         for (name, property) in schema["properties"].as_object().unwrap() {
@@ -288,4 +298,81 @@ fn only_the_tools_that_change_a_file_name_it_as_changed() {
     assert_eq!((publish.writes_path(), publish.reads_path()), (None, Some(&path("a"))));
     let run = ok("execute", &json!({"command": "x"}));
     assert_eq!((run.writes_path(), run.reads_path()), (None, None));
+}
+
+fn put(args: &Value) -> PutArtifact {
+    match ok("put_artifact", args) {
+        ToolRequest::Say(Say::Put(put)) => put,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// O13, O14: one content and only one; null alone is the JSON value null.
+#[test]
+fn an_artifact_has_exactly_one_content() {
+    let data = |json: &str| ArtifactContent::Data { json: json.to_owned() };
+    let whole = put(&json!({"text": "x"}));
+    assert_eq!((whole.append, whole.last_chunk, whole.artifact), (false, true, None));
+    assert_eq!(whole.content, ArtifactContent::Text { text: "x".into() });
+    for value in [json!({"a": [1, null]}), json!([]), json!("x"), json!(3), json!(true)] {
+        assert_eq!(put(&json!({"data": value})).content, data(&value.to_string()));
+    }
+    assert_eq!(put(&json!({"data": null})).content, data("null"));
+    assert_eq!(put(&json!({"data": null, "text": null, "url": null})).content, data("null"));
+    let text = put(&json!({"data": null, "text": "", "url": null}));
+    assert_eq!(text.content, ArtifactContent::Text { text: String::new() });
+    let url = "https://example.com/output.txt";
+    let link = put(&json!({"url": url, "filename": "output.txt", "media_type": "text/plain",
+        "name": "n", "description": "d", "extensions": ["urn:e"], "artifact_id": "a"}));
+    assert_eq!(link.content, ArtifactContent::Link { url: url.into() });
+    assert_eq!((link.name.as_deref(), link.artifact), (Some("n"), Some(ArtifactId("a".into()))));
+    let about = About {
+        description: Some("d".into()),
+        extensions: vec!["urn:e".into()],
+        media_type: Some("text/plain".into()),
+        filename: Some("output.txt".into()),
+    };
+    assert_eq!(link.about, about);
+    for wrong in [
+        json!({}),
+        json!({"text": null}),
+        json!({"text": "x", "url": url}),
+        json!({"text": "x", "data": 0}),
+        json!({"url": "output.txt"}),
+        json!({"url": "x:a b"}),
+        json!({"text": "x", "artifact_id": "a\nb"}),
+        json!({"text": "x", "extensions": [1]}),
+        json!({"text": "x", "filename": ""}),
+    ] {
+        assert_eq!(violations("put_artifact", &wrong).len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn a_last_word_is_a_text_that_can_be_stored() {
+    use crate::speech::{LastWord, Need};
+
+    let word = |tool, args: Value| match ok(tool, &args) {
+        ToolRequest::Say(Say::LastWord(word)) => word,
+        other => panic!("{other:?}"),
+    };
+    let asked = |need| LastWord::Asked { question: "which?".into(), need };
+    assert_eq!(word("ask_client", json!({"question": "which?"})), asked(Need::Input));
+    let authorization = json!({"question": "which?", "need": "authorization"});
+    assert_eq!(word("ask_client", authorization), asked(Need::Authorization));
+    assert_eq!(
+        word("conclude", json!({"message": "m"})),
+        LastWord::Concluded { message: "m".into() }
+    );
+    for (tool, name) in [
+        ("ask_client", "question"),
+        ("decline_task", "reason"),
+        ("reply_directly", "text"),
+        ("conclude", "message"),
+    ] {
+        for wrong in ["", " \n", "a\u{0}"] {
+            assert_eq!(violations(tool, &json!({name: wrong})).len(), 1, "{tool} {wrong:?}");
+        }
+    }
+    assert!(BuiltIn::ALL.iter().filter(|tool| tool.is_client_tool()).count() == 5);
 }

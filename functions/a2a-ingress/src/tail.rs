@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use domain::{Event, EventBody, ScopeDigest, TaskId};
+use store::driver::Wake;
 use store::{Error, Pool, events};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout};
 
 /// How soon the log is read again while events flow, and when it has long been silent.
 const FLOWING: Duration = Duration::from_millis(50);
@@ -25,6 +26,8 @@ pub(crate) struct Tail {
     position: i64,
     read: VecDeque<Event>,
     pause: Duration,
+    /// Ends a pause early, where writers are of this process.
+    wake: Option<Wake>,
     ended: bool,
     until: Option<Instant>,
 }
@@ -39,6 +42,7 @@ impl Tail {
         until: Option<Instant>,
     ) -> Self {
         Self {
+            wake: events::wake(&pool, task),
             pool,
             scope,
             task,
@@ -68,12 +72,24 @@ impl Tail {
                 if self.until.is_some_and(|until| Instant::now() >= until) {
                     return Ok(None);
                 }
-                tokio::time::sleep(self.pause).await;
+                self.rest().await;
                 self.pause = (self.pause * 3 / 2).min(IDLE);
             } else {
                 self.pause = FLOWING;
                 self.read.extend(page);
             }
+        }
+    }
+
+    /// Waits for the next look: until something was appended, if that can be told, and no longer
+    /// than the pause, nor than there is time.
+    async fn rest(&mut self) {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let pause = left.map_or(self.pause, |left| left.min(self.pause));
+        match &mut self.wake {
+            // Woken or not, the log is read again.
+            Some(wake) => drop(timeout(pause, wake.woken()).await),
+            None => sleep(pause).await,
         }
     }
 }
@@ -82,3 +98,6 @@ impl Tail {
 fn is_last(event: &Event) -> bool {
     matches!(event.body, EventBody::Status { state, .. } if state.is_terminal())
 }
+
+#[cfg(test)]
+mod tests;

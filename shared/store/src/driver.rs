@@ -21,6 +21,8 @@
 pub(crate) mod dialect;
 mod postgres;
 mod row;
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite tells"))]
+mod signal;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]
@@ -31,9 +33,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use uuid::Uuid;
+
 use crate::error::{Error, InvalidUrl};
 
 pub use row::Row;
+pub use signal::Wake;
 pub use value::{FromValue, Json, Kind, Param, Value};
 
 /// Which database is behind a [`Pool`].
@@ -121,6 +126,20 @@ impl Pool {
         }
     }
 
+    /// Wakes when a transaction of this process that [announced](Tx::announce) `topic` is committed,
+    /// where the engine can tell: on SQLite, whose writers are mostly one process. PostgreSQL would
+    /// have to `listen`, which pins a proxy's connection.
+    pub fn wake(&self, topic: Uuid) -> Option<Wake> {
+        match &self.0.backend {
+            Backend::Postgres(_) => {
+                let _ = topic;
+                None
+            }
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => sqlite.wake(topic),
+        }
+    }
+
     /// Begins a transaction that may write.
     pub async fn begin(&self) -> Result<Tx, Error> {
         self.transaction(Mode::Write).await
@@ -137,7 +156,7 @@ impl Pool {
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(sqlite) => Open::Sqlite(sqlite.begin(mode).await?),
         };
-        Ok(Tx { open, pool: self.clone(), broken: false })
+        Ok(Tx { open, pool: self.clone(), topics: Vec::new(), broken: false })
     }
 
     /// Runs one statement on its own and returns its rows.
@@ -206,6 +225,8 @@ async fn open_sqlite(_path: &str) -> Result<Backend, Error> {
 pub struct Tx {
     open: Open,
     pool: Pool,
+    /// Whom the commit wakes.
+    topics: Vec<Uuid>,
     /// Set while a statement is under way, and for good when it does not end well.
     broken: bool,
 }
@@ -251,6 +272,13 @@ impl Tx {
         Ok(outcome)
     }
 
+    /// Lets the commit wake those who [wait](Pool::wake) for this topic.
+    pub fn announce(&mut self, topic: Uuid) {
+        if !self.topics.contains(&topic) {
+            self.topics.push(topic);
+        }
+    }
+
     /// Makes the transaction's writes durable and visible. When it answers [`Error::Unavailable`],
     /// or its future is dropped, they may be or may not be.
     pub async fn commit(self) -> Result<(), Error> {
@@ -260,7 +288,7 @@ impl Tx {
         match self.open {
             Open::Postgres(open) => open.commit().await,
             #[cfg(feature = "sqlite")]
-            Open::Sqlite(open) => open.commit().await,
+            Open::Sqlite(open) => open.commit(self.topics).await,
         }
     }
 

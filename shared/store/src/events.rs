@@ -6,6 +6,7 @@
 use domain::{Event, EventBody, RunId, ScopeDigest, SessionId, TaskId};
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Wake;
 use crate::{Error, Lease, Pool, Row, Tx};
 
 /// The version of the stored payload.
@@ -83,6 +84,7 @@ pub(crate) async fn append(
         .await?
         .ok_or(Error::NotFound)?;
     let sequence: i64 = row.get("last_sequence")?;
+    tx.announce(source.task.as_uuid());
     let kind = match body {
         EventBody::Status { .. } => "status",
         EventBody::Artifact(_) => "artifact",
@@ -138,11 +140,7 @@ pub async fn after(
 
 /// The event with which the task's run answered its client directly, if it did. It never changes
 /// once the task has ended.
-pub async fn reply(
-    pool: &Pool,
-    scope: &ScopeDigest,
-    task: TaskId,
-) -> Result<Option<Event>, Error> {
+pub async fn reply(pool: &Pool, scope: &ScopeDigest, task: TaskId) -> Result<Option<Event>, Error> {
     let row = pool
         .query_opt(
             "-- store::events::reply
@@ -152,6 +150,11 @@ pub async fn reply(
         )
         .await?;
     row.as_ref().map(read).transpose()
+}
+
+/// Wakes when this process has appended to the task's log; `None` where only looking helps.
+pub fn wake(pool: &Pool, task: TaskId) -> Option<Wake> {
+    pool.wake(task.as_uuid())
 }
 
 /// Whether clients were shown text of this model step of the run: an attempt that was not committed

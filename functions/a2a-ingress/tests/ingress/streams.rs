@@ -135,8 +135,10 @@ async fn a_repeated_streaming_message_joins_its_task() {
         let scene = scene(&pool);
         let task = sent(&scene, &message("m1")).await;
         let again = Call::rpc("SendStreamingMessage", &json!({"message": message("m1")}));
-        let (reply, ()) = tokio::join!(again.send(&scene), work(&scene));
-        let events = events(&reply.body);
+        // It has its snapshot before anything happens.
+        let reply = again.raw(&scene).await;
+        let (reply, ()) = tokio::join!(text(reply), work(&scene));
+        let events = events(&reply);
         assert_eq!(events[0].1["task"]["id"], task["id"]);
         let last = &events.last().unwrap().1;
         assert_eq!(last["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");

@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use uuid::Uuid;
+
+use super::signal::{Signals, Wake};
 use super::{Mode, Outcome, Value, dialect};
 use crate::error::{Cause, Error};
 use answer::{Answer, Reply};
@@ -21,6 +24,7 @@ use connection::{Connection, StatementClock};
 pub(super) struct Sqlite {
     writer: Sender<Work>,
     reader: Sender<Work>,
+    signals: Arc<Signals>,
 }
 
 /// What a thread may be asked for.
@@ -32,7 +36,8 @@ enum Work {
 /// What may happen in a transaction. The end of the channel is a rollback.
 enum Step {
     Statement(Statement),
-    Commit(Reply<()>),
+    /// Wakes those who wait for these.
+    Commit(Reply<()>, Vec<Uuid>),
     Rollback(Reply<()>),
 }
 
@@ -46,13 +51,19 @@ impl Sqlite {
     /// Opens a file, which is made when it is not there, or `:memory:`.
     pub(super) async fn open(path: &str) -> Result<Self, Error> {
         let clock = Arc::new(StatementClock::default());
-        let writer = start(path.to_owned(), Arc::clone(&clock), None).await?;
+        let signals = Arc::new(Signals::new());
+        let told = Arc::clone(&signals);
+        let writer = start(path.to_owned(), Arc::clone(&clock), told, None).await?;
         let reader = if path == ":memory:" {
             writer.clone()
         } else {
-            start(path.to_owned(), clock, Some(writer.clone())).await?
+            start(path.to_owned(), clock, Arc::clone(&signals), Some(writer.clone())).await?
         };
-        Ok(Self { writer, reader })
+        Ok(Self { writer, reader, signals })
+    }
+
+    pub(super) fn wake(&self, topic: Uuid) -> Option<Wake> {
+        self.signals.watch(topic)
     }
 
     /// Runs one statement on its own. What begins like a read goes to the connection that reads,
@@ -90,9 +101,9 @@ impl Open {
         answer.await
     }
 
-    pub(super) async fn commit(self) -> Result<(), Error> {
+    pub(super) async fn commit(self, topics: Vec<Uuid>) -> Result<(), Error> {
         let (reply, answer) = answer::pair();
-        send(&self.steps, Step::Commit(reply))?;
+        send(&self.steps, Step::Commit(reply, topics))?;
         answer.await
     }
 
@@ -122,6 +133,7 @@ fn gone() -> Error {
 async fn start(
     path: String,
     clock: Arc<StatementClock>,
+    signals: Arc<Signals>,
     writer: Option<Sender<Work>>,
 ) -> Result<Sender<Work>, Error> {
     let (sender, receiver) = channel();
@@ -130,7 +142,7 @@ async fn start(
     let thread = move || match Connection::open(&path, clock, writer.is_some()) {
         Ok(mut connection) => {
             reply.send(Ok(()));
-            serve(&mut connection, &receiver, writer.as_ref());
+            serve(&mut connection, &receiver, &signals, writer.as_ref());
         }
         Err(error) => reply.send(Err(error)),
     };
@@ -142,7 +154,12 @@ async fn start(
 }
 
 /// Works until nobody can ask any more.
-fn serve(connection: &mut Connection, work: &Receiver<Work>, writer: Option<&Sender<Work>>) {
+fn serve(
+    connection: &mut Connection,
+    work: &Receiver<Work>,
+    signals: &Signals,
+    writer: Option<&Sender<Work>>,
+) {
     for work in work {
         match work {
             Work::Statement(statement) => match writer {
@@ -153,13 +170,19 @@ fn serve(connection: &mut Connection, work: &Receiver<Work>, writer: Option<&Sen
                 _ => connection.answer(statement),
             },
             Work::Transaction { mode, begun, steps } => {
-                transaction(connection, mode, begun, &steps);
+                transaction(connection, mode, begun, &steps, signals);
             }
         }
     }
 }
 
-fn transaction(connection: &mut Connection, mode: Mode, begun: Reply<()>, steps: &Receiver<Step>) {
+fn transaction(
+    connection: &mut Connection,
+    mode: Mode,
+    begun: Reply<()>,
+    steps: &Receiver<Step>,
+    signals: &Signals,
+) {
     if let Err(error) = connection.begin(mode) {
         connection.rollback(mode);
         return begun.send(Err(error));
@@ -168,8 +191,12 @@ fn transaction(connection: &mut Connection, mode: Mode, begun: Reply<()>, steps:
     for step in steps {
         match step {
             Step::Statement(statement) => connection.answer(statement),
-            Step::Commit(reply) => {
+            Step::Commit(reply, topics) => {
                 let committed = connection.commit(mode);
+                // Here and not where the commit was asked for: that future may be gone.
+                if committed.is_ok() {
+                    signals.wake(&topics);
+                }
                 return reply.send(committed);
             }
             Step::Rollback(reply) => {

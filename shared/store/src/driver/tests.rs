@@ -1,3 +1,5 @@
+#[cfg(feature = "sqlite")]
+mod signals;
 mod statements;
 mod time;
 mod transactions;

@@ -92,6 +92,10 @@ impl Desk {
             Admitted::MessageIdReused => {
                 Err(A2aError::invalid("message.messageId", "was used for another message"))
             }
+            Admitted::Busy if task.is_some() => Err(A2aError::invalid(
+                "message.taskId",
+                "the task, or its context, is busy with an earlier message",
+            )),
             Admitted::Busy => Err(A2aError::invalid(
                 "message.contextId",
                 "the context is busy with an earlier message",

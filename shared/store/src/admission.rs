@@ -89,14 +89,10 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
         }
         let target = match target(&mut tx, ids, &scope, request).await? {
             Ok(target) => target,
-            Err(refusal) => return Ok(refusal),
+            Err(refusal) => return refused(&mut tx, &scope, request, refusal).await,
         };
         if has_live_run(&mut tx, &scope, target.session).await? {
-            // A duplicate is told before busy: the first of two identical messages makes its
-            // context busy, and may have done so while we waited for the session.
-            let duplicate =
-                if request.idempotent { earlier(&mut tx, &scope, request).await? } else { None };
-            return Ok(duplicate.unwrap_or(Admitted::Busy));
+            return refused(&mut tx, &scope, request, Admitted::Busy).await;
         }
         match write(&mut tx, ids, &scope, request, &target).await? {
             Some(admitted) => {
@@ -107,6 +103,20 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
             None => tx.rollback().await?,
         }
     }
+}
+
+/// A duplicate is told before a refusal that its twin may have brought about: the first of two
+/// identical messages makes its context busy, or has even ended its task, while the second waits for
+/// a lock.
+async fn refused(
+    tx: &mut Tx,
+    scope: &ScopeDigest,
+    request: &Admission<'_>,
+    refusal: Admitted,
+) -> Result<Admitted, Error> {
+    let by_twin = request.idempotent && matches!(refusal, Admitted::Busy | Admitted::Ended(_));
+    let twin = if by_twin { earlier(tx, scope, request).await? } else { None };
+    Ok(twin.unwrap_or(refusal))
 }
 
 async fn earlier(
@@ -182,8 +192,7 @@ async fn continued(
     let row = tx
         .query_opt(
             "-- store::admission::lock_task
-             select t.session_id, t.state, s.context_id,
-                    (select max(r.attempt) from runs r where r.task_id = t.task_id) as attempts
+             select t.session_id, t.state, s.context_id
                from tasks t join sessions s on s.session_id = t.session_id
               where t.task_id = $1 and t.scope_digest = $2 and t.agent_name = $3
                 for update",
@@ -204,7 +213,16 @@ async fn continued(
     if !state.is_interrupted() {
         return Ok(Err(Admitted::Busy));
     }
-    let attempts: i32 = row.get("attempts")?;
+    // Asked once the task is locked: who waited for the lock would be told of an earlier time.
+    let runs = tx
+        .query_opt(
+            "-- store::admission::attempts
+             select max(attempt) as attempts from runs where task_id = $1 and scope_digest = $2",
+            &[task.into(), scope.as_str().into()],
+        )
+        .await?
+        .ok_or(Error::NotFound)?;
+    let attempts: i32 = runs.get("attempts")?;
     let session = row.get("session_id")?;
     Ok(Ok(Target { session, task, attempt: attempts + 1, continues: true }))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{AgentKey, AgentName, Ids, NewPart, PartKind, RunId, Scope, TaskId};
+use domain::{AgentKey, AgentName, Ids, NewPart, PartKind, RunId, Scope, TaskId, Tenant};
 use store::admission::{Admission, Admitted, Taken, admit};
 use store::conversation::Envelope;
 use store::runs::{Claim, Claimed, claim};
@@ -14,6 +14,13 @@ pub(crate) fn scope(user: &str) -> Scope {
 
 pub(crate) fn agent() -> AgentKey {
     AgentName::try_from("analyst".to_owned()).unwrap().into()
+}
+
+/// A key as it is written: a name, or a name and a tenant.
+pub(crate) fn key(text: &str) -> AgentKey {
+    let (name, tenant) = text.split_once('@').map_or((text, None), |(n, t)| (n, Some(t)));
+    let tenant = tenant.map(|tenant| Tenant::try_from(tenant.to_owned()).unwrap());
+    AgentKey::new(&AgentName::try_from(name.to_owned()).unwrap(), tenant.as_ref())
 }
 
 pub(crate) fn text(text: &str) -> NewPart {
@@ -30,6 +37,7 @@ pub(crate) fn text(text: &str) -> NewPart {
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) scope: Scope,
+    pub(crate) agent: AgentKey,
     pub(crate) message_id: String,
     pub(crate) context_id: Option<String>,
     pub(crate) task: Option<TaskId>,
@@ -43,6 +51,7 @@ impl Request {
     pub(crate) fn new(user: &str, message_id: &str) -> Self {
         Self {
             scope: scope(user),
+            agent: agent(),
             message_id: message_id.to_owned(),
             context_id: None,
             task: None,
@@ -58,6 +67,11 @@ impl Request {
         self
     }
 
+    pub(crate) fn of(mut self, agent: &str) -> Self {
+        self.agent = key(agent);
+        self
+    }
+
     pub(crate) fn task(mut self, task: TaskId) -> Self {
         self.task = Some(task);
         self
@@ -66,7 +80,7 @@ impl Request {
     pub(crate) async fn admit(&self, pool: &Pool) -> Admitted {
         let request = Admission {
             scope: &self.scope,
-            agent: &agent(),
+            agent: &self.agent,
             message_id: &self.message_id,
             context_id: self.context_id.as_deref(),
             task: self.task,

@@ -22,3 +22,5 @@ mod runs;
 mod sweeps;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod twins;

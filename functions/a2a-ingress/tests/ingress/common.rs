@@ -36,6 +36,11 @@ pub(crate) fn scene_with(pool: &Pool, queues: MemoryQueues) -> Scene {
         agent("researcher", json!({"exposed": true})),
         agent("strict", json!({"exposed": true, "input_modes_policy": "enforce"})),
         agent("hidden", json!({"exposed": false})),
+        agent(
+            "shared",
+            json!({"exposed": true, "tenants": ["t1", "t2"],
+                   "capabilities": {"push_notifications": true}}),
+        ),
     ];
     let queues = Arc::new(queues);
     let viewer = Viewer {

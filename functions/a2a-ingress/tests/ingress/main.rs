@@ -1,9 +1,15 @@
 //! The ingress as its clients meet it: events in, answers out, on both engines.
 
 #[cfg(test)]
+mod cancels;
+#[cfg(test)]
 mod cards;
 #[cfg(test)]
 mod common;
+#[cfg(test)]
+mod concealment;
+#[cfg(test)]
+mod contexts;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]

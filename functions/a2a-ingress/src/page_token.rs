@@ -22,7 +22,7 @@ pub struct Binding([u8; BOUND]);
 
 impl Binding {
     pub fn new(scope: &ScopeDigest, agent: &AgentKey, filter: &Filter<'_>) -> Self {
-        let state = filter.state.map(|state| state.as_str());
+        let state = filter.state.map(domain::TaskState::as_str);
         let since = filter.status_since.map(|since| since.as_micros().to_string());
         let fields = [
             Some(scope.as_str()),

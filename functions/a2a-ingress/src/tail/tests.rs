@@ -100,3 +100,22 @@ async fn a_tail_ends_when_there_is_no_time_left_whatever_its_pause() {
     })
     .await;
 }
+
+/// The bound of the README: a look every half second once the log is silent.
+#[tokio::test]
+async fn an_idle_subscriber_asks_twice_a_second() {
+    on_both(async |pool| {
+        let taken = task(&pool).await;
+        // From here on time passes as soon as everybody waits.
+        tokio::time::pause();
+        let minute = Duration::from_secs(60);
+        let until = Some(Instant::now() + minute);
+        let mut tail = Tail::new(pool.clone(), scope().digest(), taken.task, 1, until);
+        let before = pool.statements();
+        assert_eq!(tail.next().await.unwrap(), None);
+        let asked = pool.statements() - before;
+        assert!((120..130).contains(&asked), "{asked} statements in a minute");
+        tokio::time::resume();
+    })
+    .await;
+}

@@ -7,8 +7,9 @@
 
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 #![expect(
-    clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a measurement that fails is no measurement"
 )]
 

@@ -5,6 +5,7 @@
 
 mod extended_card;
 mod list;
+mod modes;
 mod webhooks;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ impl Desk {
         caller: &Caller,
         agent: &AgentKey,
         message: &Message,
+        accepted: &[String],
     ) -> Result<Taken, A2aError> {
         let definition = &caller.agent.definition;
         let admitted = inbound::admit(message, &self.limits, &definition.a2a)?;
@@ -74,6 +76,7 @@ impl Desk {
                 metadata: message.metadata.as_ref().map(|json| json.as_str().to_owned()),
                 extensions: message.extensions.clone(),
                 reference_task_ids: message.reference_task_ids.clone(),
+                accepted_output_modes: modes::narrowed(&definition.a2a, accepted),
             },
             parts: &admitted.parts(),
             fingerprint: &admitted.fingerprint(),
@@ -230,7 +233,8 @@ impl Operations for Desk {
         request: SendMessageRequest,
     ) -> Result<SendResult, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
-        let taken = self.admit(caller, &agent, &request.message).await?;
+        let accepted = &request.configuration.accepted_output_modes;
+        let taken = self.admit(caller, &agent, &request.message, accepted).await?;
         if !request.configuration.return_immediately {
             self.settled(caller, &agent, &taken).await?;
         }
@@ -246,7 +250,8 @@ impl Operations for Desk {
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
-        let taken = self.admit(caller, &agent, &request.message).await?;
+        let accepted = &request.configuration.accepted_output_modes;
+        let taken = self.admit(caller, &agent, &request.message, accepted).await?;
         let history = request.configuration.history_length;
         let view = self.view(caller, &agent, taken.task, history).await?;
         // Only a request that was taken before can have been seen in part.

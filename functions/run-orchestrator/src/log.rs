@@ -56,9 +56,13 @@ impl Log {
 fn understand(stored: &StoredMessage) -> Result<Message, Error> {
     match stored.role {
         Role::User => {
-            let Envelope { metadata, extensions, reference_task_ids, .. } =
-                Envelope::parse(&stored.body)?;
-            let context = MessageContext { extensions, metadata, reference_task_ids };
+            let envelope = Envelope::parse(&stored.body)?;
+            let context = MessageContext {
+                extensions: envelope.extensions,
+                metadata: envelope.metadata,
+                reference_task_ids: envelope.reference_task_ids,
+                accepted_output_modes: envelope.accepted_output_modes,
+            };
             let message = Message::user(stored.id, render::content(&stored.parts, context));
             Ok(message.with_client_id(stored.client_message_id.clone()))
         }

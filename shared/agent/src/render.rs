@@ -29,6 +29,9 @@ pub struct MessageContext {
     /// A JSON object as serialised text.
     pub metadata: Option<String>,
     pub reference_task_ids: Vec<String>,
+    /// The media types that the client takes, where the agent might answer with another one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted_output_modes: Vec<String>,
 }
 
 impl MessageContext {
@@ -37,6 +40,7 @@ impl MessageContext {
         let bare: String = metadata.chars().filter(|c| !c.is_whitespace()).collect();
         self.extensions.is_empty()
             && self.reference_task_ids.is_empty()
+            && self.accepted_output_modes.is_empty()
             && (bare.is_empty() || bare == "{}" || bare == "null")
     }
 }
@@ -135,7 +139,11 @@ fn print(block: &Block, mark: &str) -> String {
     match block {
         Block::Text { text } => text.clone(),
         Block::Context(context) => {
-            let fields = json::Object::new()
+            let mut fields = json::Object::new();
+            if !context.accepted_output_modes.is_empty() {
+                fields = fields.strings("accepted_output_modes", &context.accepted_output_modes);
+            }
+            let fields = fields
                 .strings("extensions", &context.extensions)
                 .json_or("metadata", context.metadata.as_deref(), "{}")
                 .strings("reference_task_ids", &context.reference_task_ids);

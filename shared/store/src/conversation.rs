@@ -58,6 +58,9 @@ pub struct Envelope {
     pub extensions: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reference_task_ids: Vec<String>,
+    /// The media types that the client takes, where the agent might answer with another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted_output_modes: Vec<String>,
 }
 
 impl Envelope {

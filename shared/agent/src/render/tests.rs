@@ -52,6 +52,7 @@ fn every_kind_of_part_is_shown_in_its_place() {
         extensions: vec!["urn:x".into()],
         metadata: Some(r#"{"b":1,"a":2}"#.into()),
         reference_task_ids: vec!["t1".into()],
+        accepted_output_modes: Vec::new(),
     };
     let expected = [
         OPENING,
@@ -75,6 +76,16 @@ fn every_kind_of_part_is_shown_in_its_place() {
     assert_eq!(text, expected.join("\n\n"));
     assert!(!text.contains("canary"), "a URL must not reach the model");
     assert!(!text.contains("AAAA"), "bytes must not reach the model");
+}
+
+#[test]
+fn o6_the_model_is_told_what_its_client_takes() {
+    let modes = vec!["text/plain".to_owned()];
+    let context = MessageContext { accepted_output_modes: modes, ..MessageContext::default() };
+    let text = printed(&[part(PartKind::Text, "hi")], context);
+    let said = "[a2a context mark=M]\n{\"accepted_output_modes\": [\"text/plain\"], \
+                \"extensions\": [], \"metadata\": {}, \"reference_task_ids\": []}";
+    assert!(text.contains(said), "{text}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod extended_card;
 mod list;
 mod modes;
+mod reply;
 mod webhooks;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use cloud::queues::Queues;
 use domain::{AgentKey, EventBody, Ids, TaskId};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use store::Outgoing;
 use store::admission::{Admission, Admitted, admit};
 use store::conversation::Envelope;
 use store::tasks::{self, Canceled, TaskView, Want};
@@ -49,9 +51,13 @@ struct Taken {
     /// Just before the first event of the request's own run; `None` for a request that was taken
     /// before.
     after: Option<i64>,
+    /// Brings a worker to the request's run; see [`Desk::wake`].
+    wake: Option<Outgoing>,
 }
 
 impl Desk {
+    /// Makes the request durable. Its worker comes once it is [woken](Self::wake), or a little later
+    /// by itself.
     async fn admit(
         &self,
         caller: &Caller,
@@ -88,10 +94,9 @@ impl Desk {
         let pool = &self.viewer.pool;
         match admit(pool, &self.ids, &request).await.map_err(|error| caller.failed(&error))? {
             Admitted::New(taken) => {
-                dispatch::send(pool, &*self.queues, taken.outgoing).await;
-                Ok(Taken { task: taken.task, after: Some(taken.after) })
+                Ok(Taken { task: taken.task, after: Some(taken.after), wake: Some(taken.outgoing) })
             }
-            Admitted::Existing(task) => Ok(Taken { task, after: None }),
+            Admitted::Existing(task) => Ok(Taken { task, after: None, wake: None }),
             Admitted::MessageIdReused => {
                 Err(A2aError::invalid("message.messageId", "was used for another message"))
             }
@@ -110,6 +115,13 @@ impl Desk {
             Admitted::Ended(_) => {
                 Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"))
             }
+        }
+    }
+
+    /// Wakes the worker of a request that was admitted.
+    async fn wake(&self, taken: &mut Taken) {
+        if let Some(outgoing) = taken.wake.take() {
+            dispatch::send(&self.viewer.pool, &*self.queues, outgoing).await;
         }
     }
 
@@ -234,12 +246,16 @@ impl Operations for Desk {
     ) -> Result<SendResult, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
         let accepted = &request.configuration.accepted_output_modes;
-        let taken = self.admit(caller, &agent, &request.message, accepted).await?;
+        let mut taken = self.admit(caller, &agent, &request.message, accepted).await?;
+        self.wake(&mut taken).await;
         if !request.configuration.return_immediately {
             self.settled(caller, &agent, &taken).await?;
         }
         let history = request.configuration.history_length;
         let view = self.view(caller, &agent, taken.task, history).await?;
+        if let Some(message) = self.replied(caller, &view).await? {
+            return Ok(SendResult::Message(message));
+        }
         self.show(caller, view, history).await.map(SendResult::Task)
     }
 
@@ -251,11 +267,21 @@ impl Operations for Desk {
     ) -> Result<EventStream, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
         let accepted = &request.configuration.accepted_output_modes;
-        let taken = self.admit(caller, &agent, &request.message, accepted).await?;
+        let mut taken = self.admit(caller, &agent, &request.message, accepted).await?;
         let history = request.configuration.history_length;
-        let view = self.view(caller, &agent, taken.task, history).await?;
+        // Before the worker comes, so that the stream shows all that it does.
+        let view = self.view(caller, &agent, taken.task, history).await;
+        self.wake(&mut taken).await;
+        let view = view?;
         // Only a request that was taken before can have been seen in part.
         let last_event = last_event.filter(|_| taken.after.is_none());
+        // Who names a task knows it, and who comes back was shown it.
+        if request.message.task_id.is_none()
+            && last_event.is_none()
+            && let Some(message) = self.first_word(caller, &view).await?
+        {
+            return Ok(reply::alone(message));
+        }
         self.follow(caller, view, history, last_event).await
     }
 

@@ -15,7 +15,6 @@ use std::time::Duration;
 use agent::retry::ErrorClass;
 use agent::{Message, StopReason, history, render};
 use async_trait::async_trait;
-use serde_json::Value;
 
 pub use scenario::{Scenario, ScenarioError};
 
@@ -95,8 +94,15 @@ impl ScriptedModel {
 }
 
 fn fits(turn: &Turn, log: &[Message]) -> bool {
-    let said = |text: &String| {
-        history::last_request(log).is_some_and(|message| render::text(message).contains(text))
+    let request = history::last_request(log);
+    let said = |text: &String| request.is_some_and(|message| render::text(message).contains(text));
+    let named = |start: &String| {
+        let id = request.and_then(|message| message.meta.client_message_id.as_deref());
+        id.is_some_and(|id| id.starts_with(start))
+    };
+    let began = |start: &String| {
+        let text = request.and_then(Message::first_text);
+        text.is_some_and(|text| text.starts_with(start))
     };
     let used = |name: &String| {
         template::last_tool(log).is_some_and(
@@ -104,6 +110,8 @@ fn fits(turn: &Turn, log: &[Message]) -> bool {
         )
     };
     turn.when.last_user_contains.as_ref().is_none_or(said)
+        && turn.when.message_id_starts_with.as_ref().is_none_or(named)
+        && turn.when.first_text_starts_with.as_ref().is_none_or(began)
         && turn.when.last_tool.as_ref().is_none_or(used)
 }
 
@@ -179,7 +187,7 @@ fn events(
     let malformed = fault.is_some_and(|fault| fault.kind == FaultKind::MalformedToolJson);
     let calls = if refused { &[][..] } else { turn.tool_calls.as_slice() };
     for (index, call) in (1..).zip(calls) {
-        let args = Value::Object(fill.args(&call.args)).to_string();
+        let args = fill.written(&call.args);
         let end = if malformed { args.len() - 1 } else { args.len() };
         let start =
             ModelEvent::ToolCallStart { index, id: call.id.clone(), name: call.name.clone() };

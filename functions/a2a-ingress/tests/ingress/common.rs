@@ -41,6 +41,7 @@ pub(crate) fn scene_with(pool: &Pool, queues: MemoryQueues) -> Scene {
             json!({"exposed": true, "tenants": ["t1", "t2"],
                    "capabilities": {"push_notifications": true}}),
         ),
+        agent("valet", json!({"exposed": true, "client_tools": ["reply_directly"]})),
     ];
     let queues = Arc::new(queues);
     let viewer = Viewer {

@@ -19,4 +19,6 @@ mod messages;
 #[cfg(test)]
 mod reads;
 #[cfg(test)]
+mod replies;
+#[cfg(test)]
 mod streams;

@@ -13,12 +13,21 @@
 //! ```
 //!
 //! The n-th entry of `turns` answers when the model has spoken n times since the client last did.
-//! An entry that is a list holds alternatives: the first whose `when` fits speaks.
+//! An entry that is a list holds alternatives: the first whose `when` fits speaks. Of two beginnings
+//! of which one begins like the other, the longer one therefore stands first.
+//!
+//! `when` asks of the client's last message what it contains as a model reads it
+//! (`last_user_contains`), how the `messageId` begins that the client chose
+//! (`message_id_starts_with`) and how the text of its first text Part begins
+//! (`first_text_starts_with`); and which tool's result is the last of the conversation
+//! (`last_tool`). What it asks must all hold.
 
 use std::collections::BTreeMap;
 
 use agent::{StopReason, Usage};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::template;
@@ -48,7 +57,7 @@ pub enum ScenarioError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    turns: Vec<Value>,
+    turns: Vec<Box<RawValue>>,
     /// After the last turn it goes on with the last turn, for ever.
     #[serde(default)]
     repeat_last: bool,
@@ -87,6 +96,8 @@ pub(super) struct Turn {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct When {
     pub(super) last_user_contains: Option<String>,
+    pub(super) message_id_starts_with: Option<String>,
+    pub(super) first_text_starts_with: Option<String>,
     pub(super) last_tool: Option<String>,
 }
 
@@ -97,7 +108,23 @@ pub(super) struct Call {
     pub(super) id: Option<String>,
     pub(super) name: String,
     #[serde(default)]
-    pub(super) args: Map<String, Value>,
+    pub(super) args: Args,
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Args {
+    pub(super) values: Map<String, Value>,
+    /// As the file has them: numbers keep their spelling.
+    pub(super) written: String,
+}
+
+impl<'de> Deserialize<'de> for Args {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        let values = serde_json::from_str(text).map_err(D::Error::custom)?;
+        Ok(Self { values, written: text.to_owned() })
+    }
 }
 
 /// What goes wrong instead, for the first `times` attempts at the step.
@@ -145,16 +172,18 @@ impl Scenario {
         let file: File = serde_json::from_str(json).map_err(ScenarioError::Json)?;
         let mut positions = Vec::with_capacity(file.turns.len());
         for (position, value) in file.turns.into_iter().enumerate() {
-            let alternatives = match value {
-                Value::Array(list) => list,
-                one => vec![one],
+            let text = value.get();
+            let turns: Result<Vec<Turn>, _> = if text.starts_with('[') {
+                serde_json::from_str(text)
+            } else {
+                serde_json::from_str(text).map(|turn| vec![turn])
             };
-            let turns: Result<Vec<Turn>, _> =
-                alternatives.into_iter().map(serde_json::from_value).collect();
             let turns = turns.map_err(|source| ScenarioError::Turn { position, source })?;
             for turn in &turns {
-                let args =
-                    turn.tool_calls.iter().map(|c| Value::Object(c.args.clone()).to_string());
+                let args = turn
+                    .tool_calls
+                    .iter()
+                    .map(|call| Value::Object(call.args.values.clone()).to_string());
                 for text in std::iter::once(turn.text.clone()).chain(args) {
                     template::check(&text)
                         .map_err(|name| ScenarioError::Template { position, name })?;

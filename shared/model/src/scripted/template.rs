@@ -10,6 +10,8 @@
 use agent::{Body, Message, history, render};
 use serde_json::{Map, Value};
 
+use super::scenario::Args;
+
 /// Where values come from.
 #[derive(Debug)]
 pub(super) struct Context<'a> {
@@ -38,8 +40,17 @@ impl Context<'_> {
         replace(text, |name| self.value(name))
     }
 
-    /// The arguments with every text in them filled in.
-    pub(super) fn args(&self, args: &Map<String, Value>) -> Map<String, Value> {
+    /// The text of the arguments with every text in them filled in; to the letter as they were
+    /// written where there is nothing to fill in.
+    pub(super) fn written(&self, args: &Args) -> String {
+        if args.written.contains("{{") || args.written.is_empty() {
+            Value::Object(self.args(&args.values)).to_string()
+        } else {
+            args.written.clone()
+        }
+    }
+
+    fn args(&self, args: &Map<String, Value>) -> Map<String, Value> {
         args.iter().map(|(key, value)| (key.clone(), self.fill(value))).collect()
     }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use agent::conversation::{Block, ToolArtifact};
+use agent::render::{PartContent, RenderedPart};
 use agent::turn::StepKey;
 use agent::{AssistantTurn, CallArgs, Message, ToolCode, ToolResult, Usage};
 use domain::Ids;
@@ -23,6 +24,12 @@ impl Talk {
         let mut talk = Self { model, ids: Ids::seeded(1), log: vec![] };
         talk.say(said);
         talk
+    }
+
+    /// Says something under a `messageId` of the client's choice.
+    fn say_as(&mut self, id: &str, content: Vec<Block>) {
+        let message = Message::user(self.ids.message(), content);
+        self.log.push(message.with_client_id(Some(id.to_owned())));
     }
 
     fn say(&mut self, text: &str) {
@@ -253,4 +260,62 @@ fn a_folder_of_scenarios_is_loaded_by_their_names() {
     let error = ScriptedModel::load(folder.path()).unwrap_err();
     assert_eq!(error.to_string(), r#"use scenario "two""#);
     assert!(matches!(ScriptedModel::load(&folder.path().join("none")), Err(LoadError::Folder(_))));
+}
+
+#[tokio::test]
+async fn a_turn_is_chosen_by_how_the_message_begins() {
+    let scenario = r#"{"turns":[[
+        {"when":{"message_id_starts_with":"ask-again"},"text":"id, longer"},
+        {"when":{"message_id_starts_with":"ask"},"text":"id"},
+        {"when":{"first_text_starts_with":"ask"},"text":"text"},
+        {"text":"neither"}
+    ]]}"#;
+    let mut talk = Talk::new(scenario, "ask me");
+    assert_eq!(talk.attempt(1).await.unwrap().text, "text", "it has no id");
+    let cases = [
+        ("ask-again-1", "hi", "id, longer"),
+        ("ask-1", "ask", "id"),
+        ("m1", "ask", "text"),
+        ("m1", "please ask", "neither"),
+        ("x-ask", "", "neither"),
+    ];
+    for (id, text, expected) in cases {
+        talk.say_as(id, vec![Block::text(text)]);
+        assert_eq!(talk.attempt(1).await.unwrap().text, expected, "{id} {text}");
+    }
+    // The first text Part, whatever stands before it and whatever is said of it.
+    let part = |content| {
+        Block::Part(RenderedPart {
+            index: 0,
+            filename: None,
+            media_type: Some("text/plain".into()),
+            metadata: None,
+            content,
+        })
+    };
+    let data = part(PartContent::Data { json: r#""ask""#.into() });
+    talk.say_as("m2", vec![data.clone(), part(PartContent::Text { text: "ask".into() })]);
+    assert_eq!(talk.attempt(1).await.unwrap().text, "text");
+    talk.say_as("m3", vec![data]);
+    assert_eq!(talk.attempt(1).await.unwrap().text, "neither");
+}
+
+#[tokio::test]
+async fn no_model_is_shown_the_clients_message_id() {
+    let mut talk = Talk::new(r#"{"turns":[{"text":"{{user.text}}"}]}"#, "hi");
+    talk.say_as("canary", vec![Block::text("hello")]);
+    assert_eq!(talk.attempt(1).await.unwrap().text, "hello");
+}
+
+#[tokio::test]
+async fn numbers_in_arguments_are_said_as_they_are_written() {
+    let scenario = r#"{"turns":[{"tool_calls":[
+        {"name":"put_artifact","args":{"data": {"b":1.50,"a":1e2}}},
+        {"name":"put_artifact","args":{"name":"{{user.text}}","data":1.50}},
+        {"name":"ls"}
+    ]}]}"#;
+    let turn = Talk::new(scenario, "hi").attempt(1).await.unwrap();
+    let written: Vec<_> = turn.calls.iter().map(|call| call.written.as_str()).collect();
+    let filled = r#"{"data":1.5,"name":"hi"}"#;
+    assert_eq!(written, [r#"{"data": {"b":1.50,"a":1e2}}"#, filled, "{}"]);
 }

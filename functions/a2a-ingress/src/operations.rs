@@ -28,6 +28,7 @@ use futures_util::stream;
 use store::Outgoing;
 use store::admission::{Admission, Admitted, admit};
 use store::conversation::Envelope;
+use store::events;
 use store::tasks::{self, Canceled, TaskView, Want};
 use view::Viewer;
 
@@ -185,6 +186,16 @@ impl Desk {
         Tail::new(self.viewer.pool.clone(), caller.digest.clone(), task, after, caller.until)
     }
 
+    /// Whether something of the task came after the event `last`. Its log is one of a whole context,
+    /// so the position alone does not tell.
+    async fn unread(&self, caller: &Caller, view: &TaskView, last: i64) -> Result<bool, A2aError> {
+        if last >= view.position {
+            return Ok(false);
+        }
+        let next = events::after(&self.viewer.pool, &caller.digest, view.task.id, last, 1).await;
+        Ok(!next.map_err(|error| caller.failed(&error))?.is_empty())
+    }
+
     /// The task as it is now, then what happens to it; with `last_event`, only what came after that.
     async fn follow(
         &self,
@@ -196,6 +207,11 @@ impl Desk {
         let identity = Identity { task: view.task.id, context_id: view.task.context_id.clone() };
         let position = view.position;
         let ended = view.task.state.is_terminal();
+        // Who has seen the end of a task gets the task: there is nothing to go on with.
+        let last_event = match last_event {
+            Some(last) if ended && !self.unread(caller, &view, last).await? => None,
+            other => other,
+        };
         let first = if last_event.is_some() {
             None
         } else {
@@ -208,6 +224,7 @@ impl Desk {
         // An id that this log never gave must not hide what is still to come.
         let after = last_event.map_or(position, |last| last.min(position));
         let tail = self.tail(caller, identity.task, after);
+        let tail = if ended { tail.of_ended() } else { tail };
         let state = (tail, self.viewer.clone(), caller.clone(), identity);
         let rest = stream::unfold(Some(state), async |state| {
             let (mut tail, viewer, caller, identity) = state?;
@@ -328,9 +345,14 @@ impl Operations for Desk {
     ) -> Result<EventStream, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
         let view = self.view(caller, &agent, task_id(&request.id)?, None).await?;
-        let unread = last_event.is_some_and(|last| last < view.position);
-        if view.task.state.is_terminal() && !unread {
-            return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
+        if view.task.state.is_terminal() {
+            let unread = match last_event {
+                Some(last) => self.unread(caller, &view, last).await?,
+                None => false,
+            };
+            if !unread {
+                return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
+            }
         }
         self.follow(caller, view, None, last_event).await
     }

@@ -29,6 +29,8 @@ pub(crate) struct Tail {
     /// Ends a pause early, where writers are of this process.
     wake: Option<Wake>,
     ended: bool,
+    /// Nothing is appended any more.
+    over: bool,
     until: Option<Instant>,
 }
 
@@ -50,8 +52,15 @@ impl Tail {
             read: VecDeque::new(),
             pause: FLOWING,
             ended: false,
+            over: false,
             until,
         }
+    }
+
+    /// For a task that has ended: does not wait for what can come no more.
+    pub(crate) fn of_ended(mut self) -> Self {
+        self.over = true;
+        self
     }
 
     /// The next event, or `None` when the task has ended or the time is over. Waits as long as it
@@ -69,7 +78,7 @@ impl Tail {
             let page =
                 events::after(&self.pool, &self.scope, self.task, self.position, PAGE).await?;
             if page.is_empty() {
-                if self.until.is_some_and(|until| Instant::now() >= until) {
+                if self.over || self.until.is_some_and(|until| Instant::now() >= until) {
                     return Ok(None);
                 }
                 self.rest().await;

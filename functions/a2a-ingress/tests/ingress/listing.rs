@@ -170,6 +170,56 @@ async fn o8_one_artifact_that_cannot_be_read_fails_no_page_and_is_marked() {
 }
 
 #[tokio::test]
+async fn o8_a_file_that_is_not_what_was_published_is_left_out_and_the_others_are_there() {
+    on_both(async |pool| {
+        let scene = scene(&pool);
+        let task = sent(&scene, &message("m1")).await;
+        let lease = claimed(&scene).await;
+        let ids = Ids::random();
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let mut events = Vec::new();
+        for (ordinal, sha256) in [empty, "another"].into_iter().enumerate() {
+            let id = ids.publication();
+            let sql = "insert into publications (publication_id, scope_digest, session_id, task_id,
+                    run_id, call_id, state, path, media_type, filename, instance_id, generation,
+                    delivery, size_bytes, sha256, object_key, descriptor_key, descriptor_sha256,
+                    inline_bytes, created_at)
+                select $1, scope_digest, session_id, task_id, current_run_id, $2, 'active', 'p',
+                    'text/csv', 'f.csv', $1, 1, 'raw', 0, $3, 'k', 'd', 'd', $4, created_at
+                  from tasks where task_id = $5";
+            let call = ordinal.to_string();
+            let params = [
+                id.into(),
+                call.into(),
+                sha256.into(),
+                Vec::<u8>::new().into(),
+                lease.task().into(),
+            ];
+            assert_eq!(pool.execute(sql, &params).await.unwrap(), 1);
+            events.push(PlacedEvent {
+                place: Place { step: 1, attempt: 1, ordinal: i32::try_from(ordinal).unwrap() },
+                body: EventBody::Artifact(ArtifactUpdate {
+                    artifact: ArtifactId::from(id),
+                    name: Some("f.csv".to_owned()),
+                    append: false,
+                    last_chunk: true,
+                    content: ArtifactContent::Published { publication: id },
+                    about: domain::About::default(),
+                }),
+            });
+        }
+        append(&pool, &lease, &events, Output::default()).await.unwrap();
+        let page = list(&scene, &json!({"includeArtifacts": true})).await;
+        let listed = &page["tasks"][0];
+        assert_eq!(listed["id"], task["id"]);
+        assert_eq!(listed["artifacts"].as_array().unwrap().len(), 1);
+        assert_eq!(listed["artifacts"][0]["parts"][0]["raw"], "");
+        assert_eq!(listed["metadata"]["cognition"]["artifactsUnavailable"], true);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_page_costs_as_many_statements_as_it_has_kinds_of_things_whatever_its_size() {
     on_both(async |pool| {
         let scene = scene(&pool);

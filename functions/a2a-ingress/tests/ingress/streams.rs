@@ -12,7 +12,7 @@ use store::runs::{Ending, Output, PlacedEvent, append, finish};
 use store::{Lease, Pool};
 use testkit::{eventually, on_both};
 
-use crate::common::{Call, Scene, claimed, message, scene, sent};
+use crate::common::{Call, Scene, claimed, id, message, scene, sent};
 
 /// The events of an SSE body: id and `result`.
 fn events(body: &str) -> Vec<(i64, Value)> {
@@ -125,6 +125,118 @@ async fn scenario_31_two_subscribers_see_the_same_and_one_comes_back_without_a_g
             last["statusUpdate"]["status"]["state"]
         );
         assert_eq!(Call::rpc("SubscribeToTask", &params).code(&scene).await, -32004);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_comes_back_after_any_event_gets_exactly_the_rest() {
+    on_both(async |pool| {
+        let scene = scene(&pool);
+        let task = sent(&scene, &message("m1")).await;
+        let params = json!({"id": task["id"]});
+        let whole = Call::rpc("SubscribeToTask", &params).raw(&scene).await;
+        let worker = async {
+            let lease = claimed(&scene).await;
+            for ordinal in 0..7 {
+                say(&pool, &lease, ordinal, &format!("{ordinal} ")).await;
+            }
+            finish(&pool, lease, &[], &Ending::Completed).await.unwrap();
+        };
+        let (whole, ()) = tokio::join!(text(whole), worker);
+        let whole = events(&whole);
+        assert_eq!(whole.len(), 10, "the task, working, seven chunks and the end");
+        // The context goes on, and with it its log.
+        let mut next = message("m2");
+        next["contextId"] = task["contextId"].clone();
+        sent(&scene, &next).await;
+        for (seen, (id, _)) in whole.iter().enumerate() {
+            let rest = whole.get(seen + 1..).unwrap();
+            for call in [
+                Call::rpc("SubscribeToTask", &params),
+                Call::rpc("SendStreamingMessage", &json!({"message": message("m1")})),
+            ] {
+                let call = call.with("Last-Event-ID", &id.to_string());
+                let reply = call.send(&scene).await;
+                if !rest.is_empty() {
+                    assert_eq!(events(&reply.body), rest, "after {id}");
+                } else if call.body.contains("SubscribeToTask") {
+                    assert_eq!(reply.json()["error"]["code"], -32004, "all is seen and over");
+                } else {
+                    let repeated = events(&reply.body);
+                    assert_eq!(repeated.len(), 1, "the task as it is");
+                    let state = &repeated[0].1["task"]["status"]["state"];
+                    assert_eq!(state, "TASK_STATE_COMPLETED");
+                }
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_breaks_off_after_every_event_misses_none() {
+    on_both(async |pool| {
+        let scene = scene(&pool);
+        let task = sent(&scene, &message("m1")).await;
+        let params = json!({"id": task["id"]});
+        let subscribe = Call::rpc("SubscribeToTask", &params);
+        // Both have their snapshot before anything happens.
+        let (whole, first) = (subscribe.raw(&scene).await, subscribe.raw(&scene).await);
+        let restless = async {
+            let mut seen: Vec<(i64, Value)> = Vec::new();
+            let mut stream = first;
+            let is_over = |seen: &[(i64, Value)]| {
+                seen.last().is_some_and(|(_, event)| {
+                    event["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+                })
+            };
+            loop {
+                // One piece of the stream, and it is gone.
+                let piece = stream.into_body().frame().await.unwrap().unwrap();
+                let piece = piece.into_data().unwrap();
+                let new = events(&String::from_utf8(piece.to_vec()).unwrap());
+                assert!(!new.is_empty(), "each time there was something unread");
+                seen.extend(new);
+                if is_over(&seen) {
+                    return seen;
+                }
+                let last = seen.last().unwrap().0.to_string();
+                let again = Call::rpc("SubscribeToTask", &params).with("Last-Event-ID", &last);
+                stream = again.raw(&scene).await;
+            }
+        };
+        let (whole, seen, ()) = tokio::join!(text(whole), restless, work(&scene));
+        assert_eq!(seen, events(&whole));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_task_of_thousands_of_chunks_is_read_with_as_many_statements_as_a_short_one() {
+    on_both(async |pool| {
+        let scene = scene(&pool);
+        let mut costs = Vec::new();
+        for (number, chunks) in [2_i64, 3000].into_iter().enumerate() {
+            let task = sent(&scene, &message(&format!("m{number}"))).await;
+            let lease = claimed(&scene).await;
+            say(&pool, &lease, 0, "0").await;
+            say(&pool, &lease, 1, "1").await;
+            let more = "insert into events (session_id, sequence, scope_digest, task_id, run_id,
+                                            kind, payload, created_at)
+                 with recursive n(i) as (select 4 union all select i + 1 from n where i <= $2)
+                 select e.session_id, n.i + 1, e.scope_digest, e.task_id, e.run_id, e.kind,
+                        e.payload, e.created_at
+                   from n join events e on e.task_id = $1 and e.sequence = 4
+                  where n.i <= $2";
+            pool.execute(more, &[id(&task).into(), (chunks + 1).into()]).await.unwrap();
+            let before = pool.statements();
+            let read = Call::rpc("GetTask", &json!({"id": task["id"]})).result(&scene).await;
+            costs.push(pool.statements() - before);
+            let text = read["artifacts"][0]["parts"][0]["text"].as_str().unwrap();
+            assert_eq!(text.len(), usize::try_from(chunks).unwrap());
+        }
+        assert_eq!(costs[0], costs[1]);
     })
     .await;
 }

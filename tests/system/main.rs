@@ -1,6 +1,8 @@
 //! Stories across the parts: one binary, one module per story.
 
 #[cfg(test)]
+mod a2a;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod cancel_anywhere;

@@ -35,17 +35,27 @@ impl Home {
 
     /// With an agent that says what its scenario tells it to.
     pub(crate) fn with_script(self, name: &str, turns: &Value) -> Self {
+        self.with_agent(name, &json!({"exposed": true}), turns)
+    }
+
+    /// The same, with settings of what it shows to A2A clients.
+    pub(crate) fn with_agent(self, name: &str, a2a: &Value, turns: &Value) -> Self {
         let agent = json!({
             "name": name,
             "display_name": name,
             "model": {"provider": "scripted", "model": name},
-            "a2a": {"exposed": true},
+            "a2a": a2a,
         });
         let file = format!("{name}.json");
         fs::write(self.agents().join(&file), agent.to_string()).unwrap();
         let scenario = json!({"turns": turns}).to_string();
         fs::write(self.scenarios().join(&file), scenario).unwrap();
         self
+    }
+
+    /// The folder, which nobody removes any more.
+    pub(crate) fn keep(self) -> PathBuf {
+        self.0.keep()
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -74,6 +74,11 @@ impl Deployment<'_> {
 }
 
 impl Life {
+    /// `None` once it has ended.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// With SIGKILL.
     pub(crate) async fn kill(mut self) {
         self.process.kill().await.unwrap();

@@ -1,0 +1,130 @@
+//! Two ingresses behind one port, on each engine. **Every test of the protocol shares them**: a
+//! request goes to the one, the next one to the other, and nothing tells.
+//!
+//! - On PostgreSQL they are two processes, each with workers, that share a database and a bucket.
+//! - A SQLite file has one process; there, one ingress is served twice.
+//!
+//! They live on a runtime of their own, as long as the test process does. What they leave on the disk
+//! goes away after it.
+
+use std::future::Future;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use cognition_local::s3::LocalS3;
+use cognition_local::{Options, System, front};
+use testkit::Database;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{OnceCell, watch};
+
+use super::home::Home;
+use super::life::{Deployment, Life};
+use super::{cast, relay};
+
+pub(crate) use store::driver::Engine;
+
+/// A deployment.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) engine: Engine,
+    /// The port behind which both ingresses take turns.
+    pub(crate) url: String,
+    /// Each of them alone.
+    pub(crate) each: [String; 2],
+    _alive: Alive,
+}
+
+/// What a deployment is made of. It is dropped by nobody.
+#[derive(Debug)]
+struct Alive {
+    _database: Option<Database>,
+    _s3: Option<LocalS3>,
+    _system: System,
+    _other: Option<Life>,
+    _stop: watch::Sender<bool>,
+    _cleaner: Child,
+}
+
+/// The deployment on this engine, which the first call starts.
+pub(crate) async fn on(engine: Engine) -> &'static Pair {
+    static SQLITE: OnceCell<Pair> = OnceCell::const_new();
+    static POSTGRES: OnceCell<Pair> = OnceCell::const_new();
+    match engine {
+        Engine::Sqlite => SQLITE.get_or_init(|| elsewhere(sqlite())).await,
+        Engine::Postgres => POSTGRES.get_or_init(|| elsewhere(postgres())).await,
+    }
+}
+
+/// Runs `start` where it outlives the test that is the first to ask.
+async fn elsewhere(start: impl Future<Output = Pair> + Send + 'static) -> Pair {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(2).enable_all().build().unwrap()
+    });
+    runtime.spawn(start).await.expect("the deployment starts")
+}
+
+async fn sqlite() -> Pair {
+    let home = cast::home();
+    let system = System::start(&options(&home)).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let second = format!("http://{}", listener.local_addr().unwrap());
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(front::serve(listener, system.functions().ingress.clone(), stopped));
+    let each = [system.url().to_owned(), second];
+    let alive = Alive {
+        _database: None,
+        _s3: None,
+        _system: system,
+        _other: None,
+        _stop: stop,
+        _cleaner: cleaner(home, None),
+    };
+    Pair { engine: Engine::Sqlite, url: relay::before(each.to_vec()).await, each, _alive: alive }
+}
+
+async fn postgres() -> Pair {
+    let home = cast::home();
+    let database = Database::postgres().await;
+    let s3 = home.objects().await;
+    let bucket = s3.bucket("protocol").unwrap();
+    let options = Options {
+        data: home.path().join("first"),
+        database_url: Some(database.url().to_owned()),
+        s3: Some(bucket.clone()),
+        ..options(&home)
+    };
+    let system = System::start(&options).await.unwrap();
+    let deployment = Deployment { home: &home, database: database.url(), s3: bucket, log: "warn" };
+    let other = deployment.begin().await;
+    let each = [system.url().to_owned(), other.url.clone()];
+    let alive = Alive {
+        _database: Some(database),
+        _s3: Some(s3),
+        _system: system,
+        _stop: watch::channel(false).0,
+        _cleaner: cleaner(home, other.pid()),
+        _other: Some(other),
+    };
+    Pair { engine: Engine::Postgres, url: relay::before(each.to_vec()).await, each, _alive: alive }
+}
+
+fn options(home: &Home) -> Options {
+    Options { runs: 16, ..home.options() }
+}
+
+/// Waits for the end of its standard input, which is the end of the test process, and tidies up.
+fn cleaner(home: Home, process: Option<u32>) -> Child {
+    const CLEAN: &str = r#"read -r _; [ -z "$2" ] || kill -KILL "$2" 2>/dev/null; rm -rf "$1""#;
+    Command::new("sh")
+        .args(["-c", CLEAN, "sh"])
+        .arg(home.keep())
+        .arg(process.map(|id| id.to_string()).unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}

@@ -195,7 +195,7 @@ async fn a_client_that_breaks_off_after_every_event_misses_none() {
                 // One piece of the stream, and it is gone.
                 let piece = stream.into_body().frame().await.unwrap().unwrap();
                 let piece = piece.into_data().unwrap();
-                let new = events(&String::from_utf8(piece.to_vec()).unwrap());
+                let new = events(str::from_utf8(&piece).unwrap());
                 assert!(!new.is_empty(), "each time there was something unread");
                 seen.extend(new);
                 if is_over(&seen) {

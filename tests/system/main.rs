@@ -9,6 +9,8 @@ mod cancel_anywhere;
 #[cfg(test)]
 mod clients;
 #[cfg(test)]
+mod conformance_agent;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod invoke;

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::options::Options;
 use crate::screen::Screen;
 use crate::system::System;
-use crate::{bench, demo, invoke};
+use crate::{bench, conformance, demo, invoke};
 
 /// The whole system in one process, for trying and for developing.
 #[derive(Debug, Parser)]
@@ -29,6 +29,10 @@ enum Command {
         /// The port to listen on; 0 takes any that is free.
         #[arg(long, default_value_t = 8700)]
         port: u16,
+        /// Serve the conformance agent alone, in a data folder of its own: a messageId that comes
+        /// again is another request, and webhooks of this machine are called.
+        #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "full")]
+        conformance: Option<conformance::Profile>,
     },
     /// Shows the main job: a request, its stream, and the files that come of it.
     Demo {
@@ -123,8 +127,13 @@ impl Cli {
     /// Does what was asked for.
     pub async fn run(self, env: &Env, screen: &Screen) -> anyhow::Result<()> {
         match self.command {
-            Command::Serve { common, port } => {
-                serve(&Options { port, ..common.options(env)? }, screen).await
+            Command::Serve { common, port, conformance } => {
+                let options = Options { port, ..common.options(env)? };
+                let options = match conformance {
+                    Some(profile) => conformance::options(options, profile)?,
+                    None => options,
+                };
+                serve(&options, screen).await
             }
             Command::Demo { common, request, save } => {
                 let options = common.options(env)?;
@@ -159,6 +168,7 @@ async fn serve(options: &Options, screen: &Screen) -> anyhow::Result<()> {
         screen.line(&line);
     }
     let name = system.functions().ingress.agents.names().next().unwrap_or("AGENT").to_owned();
+    screen.line(&format!("agent      {}/a2a/{name}", system.url()));
     screen.heading("try this in another terminal, and end with Ctrl-C here");
     screen.line(&format!(
         "curl -N {}/a2a/{name}/message:stream -H 'A2A-Version: 1.0' \\",

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod cli;
 pub mod client;
+pub mod conformance;
 pub mod demo;
 pub mod environment;
 pub mod front;

@@ -236,7 +236,7 @@ async fn sweep(sweeper: Environment<(), Swept>, every: Duration, mut stop: watch
 }
 
 /// A folder that is nobody else's business: prompts and files are in it.
-fn private(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn private(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
 
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)

@@ -5,16 +5,20 @@
 //! ```
 //!
 //! **The bindings differ in how a call is read and how an answer is framed, and in nothing else.**
-//! The caller has authenticated the request and removed the part of the path that names the agent.
+//! So do the versions of the protocol: 0.3 is a reader and a writer of its own ([`v03`]) on either
+//! side of the same operations. The caller has authenticated the request and removed the part of the
+//! path that names the agent.
 //!
 //! A gateway cuts a connection on which nothing moves. So after [`KEEP_ALIVE`] without a word an
 //! answer that is not a stream sends its headers and then white space, which JSON allows before a
 //! value; and a stream sends a comment. The status is 200 by then, whatever comes after it.
 
+pub mod extensions;
 mod framing;
 mod json_rpc;
 mod patience;
 mod rest;
+mod v03;
 mod version;
 
 use std::fmt;
@@ -36,6 +40,7 @@ use crate::types::{
     SendMessageRequest, SendResult, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
 use framing::Framing;
+use version::Version;
 
 /// How long an answer may be silent.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(20);
@@ -68,26 +73,45 @@ pub async fn serve<O: Operations>(
     path: &str,
     request: Request<Bytes>,
 ) -> Response<Body> {
+    let activated = extensions::activated(request.headers(), profile);
+    let ask = Ask { request: &request, version: version::asked(&request), activated, profile };
     let (framing, call) = if path.trim_matches('/').is_empty() {
-        if request.method() != http::Method::POST {
-            return framing::not_allowed(&Framing::json_rpc(None), "POST");
-        }
-        json_rpc::read(&request, profile)
+        json_rpc::read(&ask)
     } else {
-        match rest::route(path, request.method()) {
-            rest::Routed::To(operation, place) => {
-                (Framing::Rest, rest::read(operation, place, &request, profile))
-            }
-            rest::Routed::NotAllowed { allowed } => {
-                return framing::not_allowed(&Framing::Rest, allowed);
-            }
-            rest::Routed::Unknown => {
-                return Framing::Rest.failure(&A2aError::new(Cause::MethodNotFound));
-            }
-        }
+        rest::read(path, &ask)
     };
+    let framing = framing.with_extensions(&ask.activated);
     let last_event = last_event(request.headers());
-    carry_out(operations, context, call, last_event, framing).await
+    match call {
+        Ok(call) => carry_out(operations, context, call, last_event, framing).await,
+        Err(Refusal::Error(error)) => framing.failure(&error),
+        Err(Refusal::NotAllowed { allowed }) => framing.not_allowed(allowed),
+    }
+}
+
+/// A request, and what it is read against.
+struct Ask<'a> {
+    request: &'a Request<Bytes>,
+    /// What the request speaks, or why we cannot.
+    version: Result<Version, A2aError>,
+    activated: Vec<&'a str>,
+    profile: &'a Profile,
+}
+
+/// Why a request is no call.
+#[derive(Debug, PartialEq, Eq)]
+enum Refusal {
+    Error(A2aError),
+    /// The path exists, with other HTTP methods.
+    NotAllowed {
+        allowed: &'static str,
+    },
+}
+
+impl From<A2aError> for Refusal {
+    fn from(error: A2aError) -> Self {
+        Self::Error(error)
+    }
 }
 
 /// An operation with its parameters.
@@ -102,24 +126,28 @@ enum Call {
     CreatePushConfig(TaskPushNotificationConfig),
     GetPushConfig(PushConfigRequest),
     ListPushConfigs(ListPushConfigsRequest),
+    /// Any one of them: in 0.3 a client need not say which.
+    FirstPushConfig(ListPushConfigsRequest),
     DeletePushConfig(PushConfigRequest),
     GetExtendedAgentCard(GetExtendedAgentCardRequest),
 }
 
 impl Call {
-    /// Reads the parameters of `operation`, to which a path may add.
+    /// Reads the parameters of `operation` with `parse`.
     ///
-    /// An operation that the agent does not offer is refused whatever its parameters are.
+    /// An operation that the agent does not offer, and a request without an extension that it
+    /// requires, are refused whatever the parameters are.
     fn read(
         operation: Operation,
-        text: &str,
-        place: Place,
-        profile: &Profile,
+        ask: &Ask<'_>,
+        parse: impl FnOnce() -> Result<Self, A2aError>,
     ) -> Result<Self, A2aError> {
-        offered(operation, profile)?;
-        Self::parse(operation, text, place)?.within(profile)
+        extensions::check(&ask.activated, ask.profile)?;
+        offered(operation, ask.profile)?;
+        parse()?.within(ask.profile)
     }
 
+    /// Reads the parameters of 1.0, to which a path may add.
     fn parse(operation: Operation, text: &str, place: Place) -> Result<Self, A2aError> {
         match operation {
             Operation::SendMessage => SendMessageRequest::read(text, place).map(Self::SendMessage),
@@ -159,7 +187,7 @@ impl Call {
             Self::SubscribeToTask(request) => &request.tenant,
             Self::CreatePushConfig(config) => &config.tenant,
             Self::GetPushConfig(request) | Self::DeletePushConfig(request) => &request.tenant,
-            Self::ListPushConfigs(request) => &request.tenant,
+            Self::ListPushConfigs(request) | Self::FirstPushConfig(request) => &request.tenant,
             Self::GetExtendedAgentCard(request) => &request.tenant,
         }
         .as_deref()
@@ -217,13 +245,12 @@ enum Answer {
 async fn carry_out<O: Operations>(
     operations: Arc<O>,
     context: O::Context,
-    call: Result<Call, A2aError>,
+    call: Call,
     last_event: Option<i64>,
     framing: Framing,
 ) -> Response<Body> {
     match call {
-        Err(error) => framing.failure(&error),
-        Ok(Call::SendMessage(request)) => {
+        Call::SendMessage(request) => {
             let length = request.configuration.history_length;
             let answer = async move {
                 let mut sent = operations.send_message(&context, request).await?;
@@ -234,7 +261,7 @@ async fn carry_out<O: Operations>(
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::GetTask(request)) => {
+        Call::GetTask(request) => {
             let length = request.history_length;
             let answer = async move {
                 let mut task = operations.get_task(&context, request).await?;
@@ -243,55 +270,63 @@ async fn carry_out<O: Operations>(
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::CancelTask(request)) => {
+        Call::CancelTask(request) => {
             let answer =
                 async move { operations.cancel_task(&context, request).await.map(Answer::Task) };
             patience::answer(answer, framing).await
         }
-        Ok(Call::ListTasks(request)) => {
+        Call::ListTasks(request) => {
             let answer =
                 async move { operations.list_tasks(&context, request).await.map(Answer::Tasks) };
             patience::answer(answer, framing).await
         }
-        Ok(Call::CreatePushConfig(config)) => {
+        Call::CreatePushConfig(config) => {
             let answer = async move {
                 operations.create_push_config(&context, config).await.map(Answer::PushConfig)
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::GetPushConfig(request)) => {
+        Call::GetPushConfig(request) => {
             let answer = async move {
                 operations.get_push_config(&context, request).await.map(Answer::PushConfig)
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::ListPushConfigs(request)) => {
+        Call::ListPushConfigs(request) => {
             let answer = async move {
                 operations.list_push_configs(&context, request).await.map(Answer::PushConfigs)
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::DeletePushConfig(request)) => {
+        Call::FirstPushConfig(request) => {
+            let answer = async move {
+                let found = operations.list_push_configs(&context, request).await?;
+                let first = found.configs.into_iter().next();
+                first.map(Answer::PushConfig).ok_or_else(A2aError::task_not_found)
+            };
+            patience::answer(answer, framing).await
+        }
+        Call::DeletePushConfig(request) => {
             let answer = async move {
                 operations.delete_push_config(&context, request).await?;
                 Ok(Answer::Nothing {})
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::GetExtendedAgentCard(request)) => {
+        Call::GetExtendedAgentCard(request) => {
             let answer = async move {
                 let card = operations.get_extended_agent_card(&context, request).await?;
                 Ok(Answer::Card(Box::new(card)))
             };
             patience::answer(answer, framing).await
         }
-        Ok(Call::SendStreamingMessage(request)) => {
+        Call::SendStreamingMessage(request) => {
             let opening = async move {
                 operations.send_streaming_message(&context, request, last_event).await
             };
             patience::events(opened(opening), framing).await
         }
-        Ok(Call::SubscribeToTask(request)) => {
+        Call::SubscribeToTask(request) => {
             let opening =
                 async move { operations.subscribe_to_task(&context, request, last_event).await };
             patience::events(opened(opening), framing).await

@@ -1,7 +1,7 @@
 //! Our own ProtoJSON: tolerant in what it reads, exact in what it writes.
 //!
 //! Read: camelCase and `snake_case` names, enums by name or number, integers as `5`, `5.0` or `"5"`,
-//! null as absent, unknown fields skipped. **What a client sent as free JSON (`data`, `metadata`)
+//! booleans also as `"true"`, null as absent, unknown fields skipped. **What a client sent as free JSON (`data`, `metadata`)
 //! stays the text that it sent**: no number, escape or repeated key in it is touched.
 //!
 //! Written: camelCase, enums by name, default values left out unless a type says otherwise.

@@ -3,16 +3,23 @@
 //! **An error tells the client what to do differently and nothing about our insides**: an unknown
 //! failure is "internal error" and the request's id. Who makes an [`A2aError`] from a failure of
 //! ours logs that failure there; this type does not carry it.
+//!
+//! A request may fail before it reaches a binding, or in one of ours that is no operation of the
+//! protocol. [`A2aError::response`] is the answer then, so that every error of the service has one
+//! shape. The API gateway in front answers some requests alone; its answers have that shape as well
+//! (`events/http/a2a-http-json-error-*.json`).
+
+mod body;
 
 use std::borrow::Cow;
 
 use http::StatusCode;
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 /// The `domain` of every `ErrorInfo`.
 pub const DOMAIN: &str = "a2a-protocol.org";
 
-/// What went wrong, in the protocol's own list (A2A §5.4) and that of JSON-RPC.
+/// What went wrong, in the protocol's own list (A2A §5.4), that of JSON-RPC, and that of HTTP where
+/// neither has a word for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The body is not JSON.
@@ -34,7 +41,20 @@ pub enum Cause {
     ExtendedAgentCardNotConfigured,
     ExtensionSupportRequired,
     VersionNotSupported,
+    /// Nobody knows who asks.
+    Unauthenticated,
+    /// It is known who asks, and that is not enough.
+    PermissionDenied,
+    PayloadTooLarge,
+    /// Too many requests, or too much of something else at once.
+    ResourceExhausted,
+    Unavailable,
+    /// The answer took longer than whatever is in front of us waits.
+    DeadlineExceeded,
 }
+
+/// The JSON-RPC code of what only HTTP has a word for: a server error without a meaning of its own.
+const HTTP_ONLY: i32 = -32000;
 
 /// One row of the table.
 struct Row {
@@ -56,7 +76,7 @@ const fn row(
 }
 
 impl Cause {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 21] = [
         Self::Parse,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -72,6 +92,12 @@ impl Cause {
         Self::ExtendedAgentCardNotConfigured,
         Self::ExtensionSupportRequired,
         Self::VersionNotSupported,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
+        Self::PayloadTooLarge,
+        Self::ResourceExhausted,
+        Self::Unavailable,
+        Self::DeadlineExceeded,
     ];
 
     #[rustfmt::skip] // a table reads better with one line per row
@@ -95,6 +121,12 @@ impl Cause {
             Self::ExtendedAgentCardNotConfigured => row(-32007, S::BAD_REQUEST, REFUSED, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "there is no extended agent card"),
             Self::ExtensionSupportRequired => row(-32008, S::BAD_REQUEST, REFUSED, "EXTENSION_SUPPORT_REQUIRED", "a required extension was not requested"),
             Self::VersionNotSupported => row(-32009, S::BAD_REQUEST, REFUSED, "VERSION_NOT_SUPPORTED", "protocol version not supported"),
+            Self::Unauthenticated => row(HTTP_ONLY, S::UNAUTHORIZED, "UNAUTHENTICATED", "UNAUTHENTICATED", "authentication is required"),
+            Self::PermissionDenied => row(HTTP_ONLY, S::FORBIDDEN, "PERMISSION_DENIED", "PERMISSION_DENIED", "permission denied"),
+            Self::PayloadTooLarge => row(HTTP_ONLY, S::PAYLOAD_TOO_LARGE, INVALID, "PAYLOAD_TOO_LARGE", "the request is too large"),
+            Self::ResourceExhausted => row(HTTP_ONLY, S::TOO_MANY_REQUESTS, "RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED", "too many requests"),
+            Self::Unavailable => row(HTTP_ONLY, S::SERVICE_UNAVAILABLE, "UNAVAILABLE", "UNAVAILABLE", "the service is not available"),
+            Self::DeadlineExceeded => row(HTTP_ONLY, S::GATEWAY_TIMEOUT, "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED", "the answer took too long"),
         }
     }
 
@@ -103,9 +135,15 @@ impl Cause {
         self.row().code
     }
 
-    /// The HTTP status of the HTTP+JSON binding. JSON-RPC answers with 200 whatever happened.
+    /// The HTTP status of the HTTP+JSON binding.
     pub const fn http_status(self) -> StatusCode {
         self.row().status
+    }
+
+    /// The HTTP status of JSON-RPC: 200, unless what went wrong is the business of HTTP itself
+    /// (who asks, how much, how often), where proxies and clients act by the status.
+    pub const fn json_rpc_status(self) -> StatusCode {
+        if self.code() == HTTP_ONLY { self.http_status() } else { StatusCode::OK }
     }
 
     /// The `google.rpc.Code` by name.
@@ -134,6 +172,9 @@ pub struct A2aError {
     message: Cow<'static, str>,
     metadata: Vec<(&'static str, String)>,
     violations: Vec<FieldViolation>,
+    /// In seconds.
+    retry_after: Option<u32>,
+    challenge: Option<Cow<'static, str>>,
 }
 
 impl A2aError {
@@ -144,6 +185,8 @@ impl A2aError {
             message: Cow::Borrowed(cause.row().message),
             metadata: Vec::new(),
             violations: Vec::new(),
+            retry_after: None,
+            challenge: None,
         }
     }
 
@@ -155,7 +198,29 @@ impl A2aError {
 
     /// A failure of ours. `request_id` leads whoever operates the service to the log.
     pub fn internal(request_id: impl Into<String>) -> Self {
-        Self::new(Cause::Internal).with("requestId", request_id)
+        Self::new(Cause::Internal).of_request(request_id)
+    }
+
+    /// Nobody knows who asks. `challenge` is the `WWW-Authenticate` that says how to tell
+    /// (RFC 9110 §11.6.1); one that is no header's value is left out.
+    pub fn unauthenticated(challenge: impl Into<Cow<'static, str>>) -> Self {
+        Self { challenge: Some(challenge.into()), ..Self::new(Cause::Unauthenticated) }
+    }
+
+    /// Says when it may go better: the `Retry-After` of the response, and a `RetryInfo`.
+    #[must_use]
+    pub const fn retry_after_seconds(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Says which request failed, for whoever operates the service. One that is said already stays.
+    #[must_use]
+    pub fn of_request(self, request_id: impl Into<String>) -> Self {
+        if self.metadata.iter().any(|(key, _)| *key == REQUEST_ID) {
+            return self;
+        }
+        self.with(REQUEST_ID, request_id)
     }
 
     /// Also for a task that belongs to someone else: the two cannot be told apart.
@@ -193,91 +258,10 @@ impl A2aError {
     pub fn violations(&self) -> &[FieldViolation] {
         &self.violations
     }
-
-    /// The `error` member of a JSON-RPC response.
-    pub(crate) const fn json_rpc(&self) -> impl Serialize + '_ {
-        JsonRpcError(self)
-    }
-
-    /// The `google.rpc.Status` of the HTTP+JSON binding, below its `error` member.
-    pub(crate) const fn rest(&self) -> impl Serialize + '_ {
-        RestBody { error: RestError(self) }
-    }
 }
 
-struct JsonRpcError<'a>(&'a A2aError);
-
-impl Serialize for JsonRpcError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("code", &self.0.cause.code())?;
-        map.serialize_entry("message", &self.0.message)?;
-        map.serialize_entry("data", &Details(self.0))?;
-        map.end()
-    }
-}
-
-#[derive(serde::Serialize)]
-struct RestBody<'a> {
-    error: RestError<'a>,
-}
-
-struct RestError<'a>(&'a A2aError);
-
-impl Serialize for RestError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("code", &self.0.cause.http_status().as_u16())?;
-        map.serialize_entry("status", self.0.cause.grpc_name())?;
-        map.serialize_entry("message", &self.0.message)?;
-        map.serialize_entry("details", &Details(self.0))?;
-        map.end()
-    }
-}
-
-/// `ErrorInfo`, then `BadRequest` where fields are wrong (A2A §9.5, §11.6).
-struct Details<'a>(&'a A2aError);
-
-impl Serialize for Details<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let info = Detail::ErrorInfo {
-            reason: self.0.cause.reason(),
-            domain: DOMAIN,
-            metadata: Metadata(&self.0.metadata),
-        };
-        let bad_request = (!self.0.violations.is_empty())
-            .then_some(Detail::BadRequest { field_violations: &self.0.violations });
-        serializer.collect_seq([Some(info), bad_request].into_iter().flatten())
-    }
-}
-
-#[derive(serde::Serialize)]
-#[serde(tag = "@type")]
-enum Detail<'a> {
-    #[serde(rename = "type.googleapis.com/google.rpc.ErrorInfo")]
-    ErrorInfo {
-        reason: &'static str,
-        domain: &'static str,
-        #[serde(skip_serializing_if = "Metadata::is_empty")]
-        metadata: Metadata<'a>,
-    },
-    #[serde(rename = "type.googleapis.com/google.rpc.BadRequest", rename_all = "camelCase")]
-    BadRequest { field_violations: &'a [FieldViolation] },
-}
-
-struct Metadata<'a>(&'a [(&'static str, String)]);
-
-impl Metadata<'_> {
-    const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Serialize for Metadata<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
-    }
-}
+/// The key of [`A2aError::of_request`] in `ErrorInfo`.
+const REQUEST_ID: &str = "requestId";
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ pub mod project;
 pub mod sse;
 pub mod types;
 
-pub use bindings::{Body, serve};
+pub use bindings::{Body, extensions, serve};
 pub use error::{A2aError, Cause};
 pub use operations::{EventStream, Operations, StreamEvent};
 pub use profile::Profile;

@@ -176,6 +176,11 @@ impl Operation {
         }
     }
 
+    /// Whether its answer is a stream.
+    pub const fn streams(self) -> bool {
+        matches!(self, Self::SendStreamingMessage | Self::SubscribeToTask)
+    }
+
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
     }

@@ -17,14 +17,14 @@ pub use list::{ListTasksRequest, ListTasksResponse};
 pub use message::{Message, Role};
 pub use part::{Content, Part};
 pub use push::{
-    AuthenticationInfo, ListPushConfigsRequest, ListPushConfigsResponse, PushConfigRequest,
-    TaskPushNotificationConfig,
+    AuthenticationInfo, ListPushConfigsRequest, ListPushConfigsResponse, MAX_SCHEME_BYTES,
+    MAX_SECRET_BYTES, MAX_URL_BYTES, PushConfigRequest, TaskPushNotificationConfig,
 };
-pub(crate) use request::Place;
 pub use request::{
     CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, SendMessageConfiguration,
     SendMessageRequest, SubscribeToTaskRequest,
 };
+pub(crate) use request::{Place, Problems};
 pub use stream::{SendResult, StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent};
 pub use task::{Task, TaskStatus};
 

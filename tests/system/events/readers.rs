@@ -1,5 +1,7 @@
 //! Which type reads which sample.
 
+use std::collections::BTreeMap;
+
 use agent::{Message as LoopMessage, Usage};
 use aws_lambda_events::event::sqs::SqsEvent;
 use domain::AgentDefinition;
@@ -245,4 +247,6 @@ struct ErrorInfo {
     kind: String,
     reason: String,
     domain: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: BTreeMap<String, String>,
 }

@@ -1,16 +1,15 @@
-//! JSON-RPC 2.0: one endpoint, the operation in the body, HTTP 200 whatever happened.
+//! JSON-RPC 2.0: one endpoint, the operation in the body, HTTP 200 whatever the agent answers.
 
-use bytes::Bytes;
-use http::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::framing::Framing;
-use super::{Call, content_type, version};
+use super::v03::{self, Dialect};
+use super::version::{self, Version};
+use super::{Ask, Call, Refusal, content_type};
 use crate::codec;
 use crate::error::{A2aError, Cause};
 use crate::operations::Operation;
-use crate::profile::Profile;
 use crate::types::Place;
 
 /// The longest id that is repeated. Each event of a stream carries it.
@@ -18,13 +17,15 @@ const MAX_ID_BYTES: usize = 1024;
 
 /// Reads a request, and how to answer it. An error answers to the request's id where that can be
 /// told.
-pub(super) fn read(
-    request: &Request<Bytes>,
-    profile: &Profile,
-) -> (Framing, Result<Call, A2aError>) {
+pub(super) fn read(ask: &Ask<'_>) -> (Framing, Result<Call, Refusal>) {
+    let version = ask.version.clone().unwrap_or(Version::V10);
+    let framing = |id| Framing::json_rpc(id, version);
+    if ask.request.method() != http::Method::POST {
+        return (framing(None), Err(Refusal::NotAllowed { allowed: "POST" }));
+    }
     // The content type comes before the body, which may then be anything.
-    let typed = content_type(request.headers()).as_deref() == Some("application/json");
-    let envelope = std::str::from_utf8(request.body())
+    let typed = content_type(ask.request.headers()).as_deref() == Some("application/json");
+    let envelope = std::str::from_utf8(ask.request.body())
         .map_err(|_| A2aError::new(Cause::Parse))
         .and_then(Envelope::read);
     match envelope {
@@ -34,12 +35,20 @@ pub(super) fn read(
                 Cause::ContentTypeNotSupported,
                 "the content type is application/json",
             );
-            (Framing::json_rpc(id), Err(error))
+            (framing(id), Err(error.into()))
         }
-        Err(error) => (Framing::json_rpc(None), Err(error)),
+        Err(error) => (framing(None), Err(error.into())),
         Ok(envelope) => match envelope.id() {
-            Ok(id) => (Framing::json_rpc(Some(id)), envelope.call(request, profile)),
-            Err(error) => (Framing::json_rpc(None), Err(error)),
+            Ok(id) => match envelope.method(&ask.version) {
+                Ok((version, operation)) => {
+                    let framing =
+                        Framing::json_rpc(Some(id), version).streaming(operation.streams());
+                    (framing, envelope.call(version, operation, ask).map_err(Refusal::from))
+                }
+                // What exists in no version is refused in the newest.
+                Err(error) => (Framing::json_rpc(Some(id), Version::V10), Err(error.into())),
+            },
+            Err(error) => (framing(None), Err(error.into())),
         },
     }
 }
@@ -86,17 +95,37 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    fn call(&self, request: &Request<Bytes>, profile: &Profile) -> Result<Call, A2aError> {
+    /// What is asked for, and in which version.
+    fn method(&self, asked: &Result<Version, A2aError>) -> Result<(Version, Operation), A2aError> {
         if string(self.jsonrpc).as_deref() != Some("2.0") {
             return Err(A2aError::because(Cause::InvalidRequest, "jsonrpc is \"2.0\""));
         }
-        let method = string(self.method)
+        let name = string(self.method)
             .ok_or_else(|| A2aError::because(Cause::InvalidRequest, "method is a string"))?;
-        let operation =
-            Operation::by_name(&method).ok_or_else(|| A2aError::new(Cause::MethodNotFound))?;
-        version::check(request)?;
+        let (new, old) = (Operation::by_name(&name), v03::method(&name));
+        match (asked, new, old) {
+            (Ok(Version::V10), Some(operation), _) => Ok((Version::V10, operation)),
+            (Ok(Version::V03), _, Some(operation)) => Ok((Version::V03, operation)),
+            // A client of 1.0 that does not say so.
+            (Ok(Version::V03), Some(_), None) => Err(version::unsupported()),
+            (Err(unsupported), Some(_), _) | (Err(unsupported), _, Some(_)) => {
+                Err(unsupported.clone())
+            }
+            _ => Err(A2aError::new(Cause::MethodNotFound)),
+        }
+    }
+
+    fn call(
+        &self,
+        version: Version,
+        operation: Operation,
+        ask: &Ask<'_>,
+    ) -> Result<Call, A2aError> {
         let params = self.params.map_or("{}", RawValue::get);
-        Call::read(operation, params, Place::default(), profile)
+        Call::read(operation, ask, || match version {
+            Version::V10 => Call::parse(operation, params, Place::default()),
+            Version::V03 => v03::parse(operation, params, Place::default(), Dialect::JsonRpc),
+        })
     }
 }
 

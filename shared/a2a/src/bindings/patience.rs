@@ -8,7 +8,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http::{Response, StatusCode};
 use tokio::time::timeout;
 
-use super::framing::{self, Framing};
+use super::framing::Framing;
 use super::{Answer, Body, KEEP_ALIVE};
 use crate::error::A2aError;
 use crate::operations::EventStream;
@@ -54,20 +54,24 @@ const FIRST_EVENT: Duration = Duration::from_secs(1);
 
 /// Waits for a stream's first event, so that a refusal is an ordinary error; then streams.
 pub(super) async fn events(mut events: EventStream, framing: Framing) -> Response<Body> {
-    let first = match timeout(FIRST_EVENT, events.next()).await {
+    let (first, goes_on) = match timeout(FIRST_EVENT, events.next()).await {
         Ok(Some(Err(error))) => return framing.failure(&error),
-        Ok(Some(Ok(event))) => Some(framing.event(&event)),
-        Ok(None) => None,
-        Err(_) => Some(sse::PING),
+        Ok(Some(Ok(event))) => (Some(framing.event(&event)), !framing.is_last(&event.response)),
+        Ok(None) => (None, false),
+        Err(_) => (Some(sse::PING), true),
     };
-    let rest = stream::unfold(Some((events, framing)), async |state| {
+    let state = goes_on.then(|| (events, framing.clone()));
+    let rest = stream::unfold(state, async |state| {
         let (mut events, framing) = state?;
         match timeout(KEEP_ALIVE, events.next()).await {
-            Ok(Some(Ok(event))) => Some((framing.event(&event), Some((events, framing)))),
+            Ok(Some(Ok(event))) => {
+                let bytes = framing.event(&event);
+                Some((bytes, (!framing.is_last(&event.response)).then_some((events, framing))))
+            }
             Ok(Some(Err(error))) => Some((framing.error_event(&error), None)),
             Ok(None) => None,
             Err(_) => Some((sse::PING, Some((events, framing)))),
         }
     });
-    framing::event_stream(Body::Stream(stream::iter(first).chain(rest).boxed()))
+    framing.event_stream(Body::Stream(stream::iter(first).chain(rest).boxed()))
 }

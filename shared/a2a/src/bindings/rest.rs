@@ -4,11 +4,13 @@ use bytes::Bytes;
 use http::{Method, Request};
 use percent_encoding::percent_decode_str;
 
-use super::{Call, content_type, version};
+use super::framing::Framing;
+use super::v03::{self, Dialect};
+use super::version::{self, Version};
+use super::{Ask, Call, Refusal, content_type};
 use crate::codec;
 use crate::error::{A2aError, Cause};
 use crate::operations::Operation;
-use crate::profile::Profile;
 use crate::types::Place;
 
 /// Where a request leads.
@@ -26,12 +28,7 @@ pub(super) enum Routed {
 ///
 /// A path that can be read without a tenant is read so.
 pub(super) fn route(path: &str, method: &Method) -> Routed {
-    let segments: Option<Vec<String>> = path
-        .trim_matches('/')
-        .split('/')
-        .map(|segment| percent_decode_str(segment).decode_utf8().ok().map(String::from))
-        .collect();
-    let segments = segments.unwrap_or_default();
+    let segments = segments(path);
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     if let Some((resource, place)) = resource(&segments) {
         return verb(resource, method, place);
@@ -42,6 +39,33 @@ pub(super) fn route(path: &str, method: &Method) -> Routed {
         return verb(resource, method, Place { tenant: Some((*tenant).to_owned()), ..place });
     }
     Routed::Unknown
+}
+
+/// The same for 0.3, whose paths begin with `v1`; `None` for any other path.
+pub(super) fn route_v03(path: &str, method: &Method) -> Option<Routed> {
+    let segments = segments(path);
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let (&V03_PREFIX, below) = segments.split_first()? else { return None };
+    Some(match below {
+        ["card"] => verb(Resource::ExtendedCard, method, Place::default()),
+        ["tasks" | "extendedAgentCard"] => Routed::Unknown,
+        below => match resource(below) {
+            Some((resource, place)) => verb(resource, method, place),
+            None => Routed::Unknown,
+        },
+    })
+}
+
+/// Where the paths of 0.3 are. In 1.0 a tenant may be called so.
+const V03_PREFIX: &str = "v1";
+
+fn segments(path: &str) -> Vec<String> {
+    let segments: Option<Vec<String>> = path
+        .trim_matches('/')
+        .split('/')
+        .map(|segment| percent_decode_str(segment).decode_utf8().ok().map(String::from))
+        .collect();
+    segments.unwrap_or_default()
 }
 
 /// What a path names.
@@ -111,21 +135,63 @@ fn verb(resource: Resource, method: &Method, place: Place) -> Routed {
     }
 }
 
-/// Reads the parameters of a routed request.
-pub(super) fn read(
+/// Reads a request, and how to answer it.
+pub(super) fn read(path: &str, ask: &Ask<'_>) -> (Framing, Result<Call, Refusal>) {
+    let method = ask.request.method();
+    let old = match ask.version {
+        Ok(Version::V10) => None,
+        // Whoever asks for what we do not speak is told so on the paths of either version.
+        _ => route_v03(path, method),
+    };
+    let (version, routed) = match old {
+        Some(routed) => (Version::V03, routed),
+        None => (Version::V10, route(path, method)),
+    };
+    let framing = Framing::rest(version);
+    match routed {
+        Routed::To(operation, place) => {
+            let call = call(version, operation, place, ask);
+            (framing.streaming(operation.streams()), call.map_err(Refusal::from))
+        }
+        Routed::NotAllowed { allowed } => (framing, Err(Refusal::NotAllowed { allowed })),
+        Routed::Unknown => (framing, Err(A2aError::new(Cause::MethodNotFound).into())),
+    }
+}
+
+fn call(
+    version: Version,
     operation: Operation,
     place: Place,
-    request: &Request<Bytes>,
-    profile: &Profile,
+    ask: &Ask<'_>,
 ) -> Result<Call, A2aError> {
-    version::check(request)?;
+    if ask.version.clone()? != version {
+        return Err(version::unsupported());
+    }
+    // A path of 0.3 in a request of 1.0, and no tenant of that name.
+    if place.tenant.as_deref() == Some(V03_PREFIX)
+        && !ask.profile.tenants.iter().any(|tenant| tenant == V03_PREFIX)
+    {
+        return Err(A2aError::new(Cause::MethodNotFound));
+    }
+    Call::read(operation, ask, || {
+        parameters(ask.request, |text| match version {
+            Version::V10 => Call::parse(operation, text, place),
+            Version::V03 => v03::parse(operation, text, place, Dialect::Rest),
+        })
+    })
+}
+
+/// The parameters that are not in the path: in the query, or in the body.
+fn parameters(
+    request: &Request<Bytes>,
+    parse: impl FnOnce(&str) -> Result<Call, A2aError>,
+) -> Result<Call, A2aError> {
     if matches!(*request.method(), Method::GET | Method::DELETE) {
-        let query = query_as_json(request.uri().query().unwrap_or_default())?;
-        return Call::read(operation, &query, place, profile);
+        return parse(&query_as_json(request.uri().query().unwrap_or_default())?);
     }
     // An empty body is an empty message, of whatever type it claims to be.
     if request.body().iter().all(u8::is_ascii_whitespace) {
-        return Call::read(operation, "{}", place, profile);
+        return parse("{}");
     }
     let media_type = content_type(request.headers());
     if !matches!(media_type.as_deref(), Some("application/json" | "application/a2a+json")) {
@@ -133,7 +199,7 @@ pub(super) fn read(
         return Err(A2aError::because(Cause::ContentTypeNotSupported, message));
     }
     let text = std::str::from_utf8(request.body()).map_err(|_| A2aError::new(Cause::Parse))?;
-    Call::read(operation, text, place, profile)
+    parse(text)
         .map_err(|error| if codec::is_json(text) { error } else { A2aError::new(Cause::Parse) })
 }
 

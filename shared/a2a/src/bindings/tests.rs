@@ -4,6 +4,8 @@ mod equivalence;
 mod json_rpc;
 mod rest;
 mod streams;
+mod v03;
+mod versions;
 
 use std::sync::Mutex;
 

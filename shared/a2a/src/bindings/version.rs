@@ -4,28 +4,59 @@ use http::Request;
 
 use crate::error::{A2aError, Cause};
 
-/// [`NAME`] as header maps want it.
-pub(super) const NAME_LOWER: &str = "a2a-version";
-
-/// What we speak.
-pub(super) const SUPPORTED: &str = "1.0";
-
 /// The header, and the query parameter that stands in for it.
 pub(super) const NAME: &str = "A2A-Version";
 
-/// Refuses what we do not speak. A patch number says nothing about the wire; another minor version
-/// does. Silence means 0.3.
-pub(super) fn check<B>(request: &Request<B>) -> Result<(), A2aError> {
-    let header = request.headers().get(NAME).and_then(|value| value.to_str().ok());
-    let asked = header.map(str::trim).filter(|text| !text.is_empty()).or_else(|| {
-        let pairs = request.uri().query()?.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.filter(|(name, _)| *name == NAME).map(|(_, value)| value).next()
-    });
-    let mut numbers = asked.unwrap_or_default().split('.');
+/// [`NAME`] as header maps want it.
+pub(super) const NAME_LOWER: &str = "a2a-version";
+
+/// A version that we speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    V03,
+    V10,
+}
+
+impl Version {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::V03 => "0.3",
+            Self::V10 => "1.0",
+        }
+    }
+}
+
+/// The version that a request asks for. A patch number says nothing about the wire; another minor
+/// version does. Silence means 0.3.
+pub(super) fn asked<B>(request: &Request<B>) -> Result<Version, A2aError> {
+    let mut headers = request.headers().get_all(NAME).iter().map(|value| value.to_str());
+    let header = match (headers.next(), headers.next()) {
+        (None, _) => "",
+        (Some(Ok(only)), None) => only.trim(),
+        // Not text, or given twice: whoever takes one of two could take another one than we do.
+        _ => return Err(unsupported()),
+    };
+    let asked = if header.is_empty() { in_query(request).unwrap_or_default() } else { header };
+    if asked.is_empty() {
+        return Ok(Version::V03);
+    }
+    let mut numbers = asked.split('.');
     let version = (numbers.next(), numbers.next());
     let patch = numbers.next().is_none_or(|patch| patch.parse::<u32>().is_ok());
-    if version == (Some("1"), Some("0")) && patch && numbers.next().is_none() {
-        return Ok(());
+    match version {
+        _ if !patch || numbers.next().is_some() => Err(unsupported()),
+        (Some("1"), Some("0")) => Ok(Version::V10),
+        (Some("0"), Some("3")) => Ok(Version::V03),
+        _ => Err(unsupported()),
     }
-    Err(A2aError::new(Cause::VersionNotSupported).with("supportedVersions", SUPPORTED))
+}
+
+fn in_query<B>(request: &Request<B>) -> Option<&str> {
+    let mut pairs = request.uri().query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(name, _)| *name == NAME).map(|(_, value)| value)
+}
+
+/// What is asked for exists in no version that we speak, or in another one than was asked for.
+pub(super) fn unsupported() -> A2aError {
+    A2aError::new(Cause::VersionNotSupported).with("supportedVersions", "0.3, 1.0")
 }

@@ -80,6 +80,11 @@ impl JsonObject {
     pub fn is_readable(&self) -> bool {
         self.0.is_readable()
     }
+
+    /// The same text, as JSON of any kind.
+    pub(crate) fn into_json(self) -> JsonText {
+        self.0
+    }
 }
 
 impl Wire for JsonObject {

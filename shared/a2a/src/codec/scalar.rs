@@ -22,9 +22,26 @@ impl Wire for String {
     }
 }
 
+/// `true` or `"true"`: in a query every value is a string.
 impl Wire for bool {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        Deserialize::deserialize(deserializer)
+        struct Bool;
+        impl Visitor<'_> for Bool {
+            type Value = bool;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true or false")
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<bool, E> {
+                Ok(value)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<bool, E> {
+                text.parse().map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            }
+        }
+        nullable(deserializer, Bool)
     }
 
     fn absent() -> Option<Self> {
@@ -77,6 +94,30 @@ impl Wire for i32 {
     }
 }
 
+/// What a server counts: an int32 that is never below zero.
+impl Wire for u32 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        let number = <i32 as Wire>::read(deserializer)?;
+        let number =
+            number.map(|n| Self::try_from(n).map_err(|_| D::Error::custom("is not negative")));
+        number.transpose()
+    }
+
+    fn absent() -> Option<Self> {
+        Some(0)
+    }
+}
+
+impl Wire for u64 {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        Ok(<u32 as Wire>::read(deserializer)?.map(Self::from))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(0)
+    }
+}
+
 /// The states with their numbers in `a2a.proto`.
 const TASK_STATES: [(TaskState, &str, u64); 8] = [
     numbered(TaskState::Submitted, 1),
@@ -103,6 +144,42 @@ impl Wire for TaskState {
     }
 }
 
+/// A state to look for. `TASK_STATE_UNSPECIFIED` looks for none in particular, as absence does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StateFilter(pub(crate) Option<TaskState>);
+
+const fn filtered((state, name, number): (TaskState, &'static str, u64)) -> Filter {
+    (StateFilter(Some(state)), name, number)
+}
+
+type Filter = (StateFilter, &'static str, u64);
+
+/// [`TASK_STATES`], and the one that is no state.
+const STATE_FILTERS: [Filter; 9] = {
+    let [a, b, c, d, e, f, g, h] = TASK_STATES;
+    [
+        (StateFilter(None), "TASK_STATE_UNSPECIFIED", 0),
+        filtered(a),
+        filtered(b),
+        filtered(c),
+        filtered(d),
+        filtered(e),
+        filtered(f),
+        filtered(g),
+        filtered(h),
+    ]
+};
+
+impl Wire for StateFilter {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        nullable(deserializer, Word { what: "a task state", words: &STATE_FILTERS })
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+}
+
 /// The protocol's name of a state.
 const fn task_state_name(state: TaskState) -> &'static str {
     match state {
@@ -114,6 +191,21 @@ const fn task_state_name(state: TaskState) -> &'static str {
         TaskState::InputRequired => "TASK_STATE_INPUT_REQUIRED",
         TaskState::Rejected => "TASK_STATE_REJECTED",
         TaskState::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
+    }
+}
+
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+pub(crate) fn write_state_filter<S: Serializer>(
+    state: &Option<TaskState>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match state {
+        Some(state) => write_task_state(state, serializer),
+        None => serializer.serialize_none(),
     }
 }
 
@@ -137,9 +229,13 @@ impl Wire for Timestamp {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Timestamp, E> {
-                let time: jiff::Timestamp = text
-                    .parse()
-                    .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self))?;
+                let invalid = || E::invalid_value(serde::de::Unexpected::Str(text), &self);
+                // The parser takes more than RFC 3339: other separators, names of zones.
+                let time: jiff::Timestamp = if is_rfc3339(text) {
+                    text.parse().map_err(|_| invalid())?
+                } else {
+                    return Err(invalid());
+                };
                 Ok(Timestamp::from_micros(time.as_microsecond()))
             }
         }
@@ -149,6 +245,30 @@ impl Wire for Timestamp {
     fn absent() -> Option<Self> {
         None
     }
+}
+
+/// Whether a text has the form `2026-09-21T14:13:20[.123456789](Z|+02:00)`.
+fn is_rfc3339(text: &str) -> bool {
+    let form = |text: &str, form: &str| {
+        text.len() == form.len()
+            && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                b'+' => matches!(byte, b'+' | b'-'),
+                _ => byte == form,
+            })
+    };
+    let Some((seconds, rest)) = text.split_at_checked(19) else { return false };
+    let offset = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let offset = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            if !(1..=9).contains(&(rest.len() - offset.len())) {
+                return false;
+            }
+            offset
+        }
+        None => rest,
+    };
+    form(seconds, "0000-00-00T00:00:00") && (offset == "Z" || form(offset, "+00:00"))
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for a reference")]

@@ -7,19 +7,28 @@ use super::request::{Place, Problems};
 use super::task::Task;
 use crate::codec;
 use crate::codec::object::from_object;
+use crate::codec::scalar::{StateFilter, write_state_filter, write_timestamp};
 use crate::error::A2aError;
 
 /// Parameters of `ListTasks`. Every filter narrows what the others leave.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ListTasksRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_state_filter")]
     pub status: Option<TaskState>,
     /// Between 1 and 100; `None` leaves it to the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
     /// Only tasks whose status is of this time or later.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_timestamp")]
     pub status_timestamp_after: Option<Timestamp>,
     pub include_artifacts: bool,
 }
@@ -27,7 +36,7 @@ pub struct ListTasksRequest {
 struct ListTasksWire {
     tenant: Option<String>,
     context_id: Option<String>,
-    status: Option<TaskState>,
+    status: StateFilter,
     page_size: Option<i32>,
     page_token: Option<String>,
     history_length: Option<i32>,
@@ -56,7 +65,7 @@ impl ListTasksRequest {
         problems.none(Self {
             tenant,
             context_id: wire.context_id,
-            status: wire.status,
+            status: wire.status.0,
             page_size,
             page_token: wire.page_token,
             history_length,
@@ -79,3 +88,10 @@ pub struct ListTasksResponse {
     /// All tasks that the filters leave, on whatever page.
     pub total_size: u64,
 }
+
+from_object!(ListTasksResponse {
+    tasks: "tasks",
+    next_page_token: "nextPageToken" | "next_page_token",
+    page_size: "pageSize" | "page_size",
+    total_size: "totalSize" | "total_size",
+});

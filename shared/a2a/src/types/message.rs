@@ -46,8 +46,9 @@ from_object!(Message {
 });
 
 impl Message {
-    /// What keeps this from being a client's message. `path` is where the message is.
-    pub(crate) fn violations(&self, path: &str) -> Vec<FieldViolation> {
+    /// What keeps this from being a client's message. `path` is where the message is, `parts` the
+    /// name of that field.
+    pub(crate) fn violations(&self, path: &str, parts: &str) -> Vec<FieldViolation> {
         let role = match self.role {
             Role::User => None,
             Role::Unspecified => Some("is required"),
@@ -56,7 +57,7 @@ impl Message {
         let checks = [
             ("messageId", self.message_id.is_empty().then_some("is required")),
             ("role", role),
-            ("parts", self.parts.is_empty().then_some("has at least one Part")),
+            (parts, self.parts.is_empty().then_some("has at least one Part")),
         ];
         let found = checks.into_iter().filter_map(|(field, problem)| {
             Some(FieldViolation { field: format!("{path}.{field}"), description: problem?.into() })

@@ -1,4 +1,8 @@
 //! Push notifications: where updates of a task are posted to (A2A §4.3).
+//!
+//! **What a client may choose here ends up in the headers of requests of ours**, so every text is
+//! bounded and free of control characters before anybody else sees it. Whether we may post to the
+//! address at all is not decided here.
 
 use std::fmt;
 
@@ -9,8 +13,19 @@ use crate::codec;
 use crate::codec::object::from_object;
 use crate::error::A2aError;
 
+/// The longest address.
+pub const MAX_URL_BYTES: usize = 2 * 1024;
+
+/// The longest token, and the longest credentials.
+pub const MAX_SECRET_BYTES: usize = 4 * 1024;
+
+/// The longest name of an authentication scheme.
+pub const MAX_SCHEME_BYTES: usize = 64;
+
 /// A webhook of one task. What a client sends, and what it gets back; the secrets in it are never
 /// given back (see [`TaskPushNotificationConfig::redacted`]).
+///
+/// Reading it alone checks nothing; reading a request does.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskPushNotificationConfig {
@@ -30,6 +45,15 @@ pub struct TaskPushNotificationConfig {
     pub authentication: Option<AuthenticationInfo>,
 }
 
+from_object!(TaskPushNotificationConfig {
+    tenant: "tenant",
+    id: "id",
+    task_id: "taskId" | "task_id",
+    url: "url",
+    token: "token",
+    authentication: "authentication",
+});
+
 /// How we show the receiver who we are: `Authorization: <scheme> <credentials>`.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,6 +63,8 @@ pub struct AuthenticationInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<String>,
 }
+
+from_object!(AuthenticationInfo { scheme: "scheme", credentials: "credentials" });
 
 impl TaskPushNotificationConfig {
     /// Without its secrets, as answers show it.
@@ -53,13 +79,44 @@ impl TaskPushNotificationConfig {
 
     /// Reads the parameters of `CreateTaskPushNotificationConfig`.
     pub(crate) fn read(text: &str, place: Place) -> Result<Self, A2aError> {
-        let wire: PushConfigWire = codec::params(text)?;
+        let mut config: Self = codec::params(text)?;
         let mut problems = Problems::default();
-        let mut config = wire.read(&mut problems, "");
         config.tenant = problems.placed("tenant", config.tenant, place.tenant);
         config.task_id = Some(problems.named("taskId", config.task_id, place.id));
+        config.check(&mut problems, "", "scheme");
         problems.none(config)
     }
+
+    /// Notes what is missing, too long, or fit for no header. `path` is where the configuration
+    /// stands within the parameters, `scheme` the name of that field.
+    pub(crate) fn check(&self, problems: &mut Problems, path: &str, scheme: &str) {
+        let id = self.id.as_deref().unwrap_or_default();
+        problems.plain(path, "id", id, crate::inbound::MAX_ID_BYTES);
+        if self.url.is_empty() {
+            problems.add(&format!("{path}url"), "is required");
+        }
+        problems.plain(path, "url", &self.url, MAX_URL_BYTES);
+        let token = self.token.as_deref().unwrap_or_default();
+        problems.header(path, "token", token, MAX_SECRET_BYTES);
+        if let Some(authentication) = &self.authentication {
+            let path = format!("{path}authentication.");
+            let (field, scheme) = (format!("{path}{scheme}"), &authentication.scheme);
+            if scheme.is_empty() {
+                problems.add(&field, "is required");
+            } else if !scheme.bytes().all(is_token) {
+                problems.add(&field, "is one word, as RFC 9110 has it");
+            } else if scheme.len() > MAX_SCHEME_BYTES {
+                problems.add(&field, format!("has at most {MAX_SCHEME_BYTES} bytes"));
+            }
+            let credentials = authentication.credentials.as_deref().unwrap_or_default();
+            problems.header(&path, "credentials", credentials, MAX_SECRET_BYTES);
+        }
+    }
+}
+
+/// The characters of a token (RFC 9110 §5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 impl fmt::Debug for TaskPushNotificationConfig {
@@ -75,52 +132,6 @@ impl fmt::Debug for TaskPushNotificationConfig {
 impl fmt::Debug for AuthenticationInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthenticationInfo").field("scheme", &self.scheme).finish_non_exhaustive()
-    }
-}
-
-/// A configuration before it is known to have what it must have.
-pub(super) struct PushConfigWire {
-    tenant: Option<String>,
-    id: Option<String>,
-    task_id: Option<String>,
-    url: Option<String>,
-    token: Option<String>,
-    authentication: Option<AuthenticationWire>,
-}
-
-from_object!(PushConfigWire {
-    tenant: "tenant",
-    id: "id",
-    task_id: "taskId" | "task_id",
-    url: "url",
-    token: "token",
-    authentication: "authentication",
-});
-
-struct AuthenticationWire {
-    scheme: Option<String>,
-    credentials: Option<String>,
-}
-
-from_object!(AuthenticationWire { scheme: "scheme", credentials: "credentials" });
-
-impl PushConfigWire {
-    /// The configuration, with a problem for each required field that is missing. `path` is where
-    /// it stands within the parameters.
-    pub(super) fn read(self, problems: &mut Problems, path: &str) -> TaskPushNotificationConfig {
-        let url = problems.named(&format!("{path}url"), self.url, None);
-        let authentication = self.authentication.map(|given| AuthenticationInfo {
-            scheme: problems.named(&format!("{path}authentication.scheme"), given.scheme, None),
-            credentials: given.credentials,
-        });
-        TaskPushNotificationConfig {
-            tenant: self.tenant,
-            id: self.id,
-            task_id: self.task_id,
-            url,
-            token: self.token,
-            authentication,
-        }
     }
 }
 
@@ -170,7 +181,7 @@ pub struct ListPushConfigsRequest {
 struct ListPushConfigsWire {
     tenant: Option<String>,
     task_id: Option<String>,
-    page_size: Option<i32>,
+    page_size: i32,
     page_token: Option<String>,
 }
 
@@ -187,7 +198,8 @@ impl ListPushConfigsRequest {
         let mut problems = Problems::default();
         let tenant = problems.placed("tenant", wire.tenant, place.tenant);
         let task_id = problems.named("taskId", wire.task_id, place.id);
-        let page_size = problems.page_size(wire.page_size);
+        // Unlike that of `ListTasks` this field has no presence: 0 is as good as not sent.
+        let page_size = problems.page_size(Some(wire.page_size).filter(|size| *size != 0));
         problems.none(Self { tenant, task_id, page_size, page_token: wire.page_token })
     }
 }
@@ -200,3 +212,8 @@ pub struct ListPushConfigsResponse {
     /// Empty on the last page.
     pub next_page_token: String,
 }
+
+from_object!(ListPushConfigsResponse {
+    configs: "configs",
+    next_page_token: "nextPageToken" | "next_page_token",
+});

@@ -1,9 +1,11 @@
 //! What a client asks for. A request that was read has what it must have.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::message::Message;
-use super::push::{PushConfigWire, TaskPushNotificationConfig};
+use super::push::TaskPushNotificationConfig;
 use crate::codec;
 use crate::codec::json::JsonObject;
 use crate::codec::object::from_object;
@@ -69,15 +71,16 @@ impl SendMessageRequest {
             accepted_output_modes: c.accepted_output_modes,
             history_length: problems.length("configuration.historyLength", c.history_length),
             return_immediately: c.return_immediately,
-            task_push_notification_config: c.task_push_notification_config.map(|config| {
-                config.read(&mut problems, "configuration.taskPushNotificationConfig.")
-            }),
+            task_push_notification_config: c.task_push_notification_config,
         });
+        let inline = configuration.as_ref().and_then(|c| c.task_push_notification_config.as_ref());
+        if let Some(config) = inline {
+            config.check(&mut problems, "configuration.taskPushNotificationConfig.", "scheme");
+        }
         let Some(message) = wire.message else {
-            problems.add("message", "is required");
-            return Err(A2aError::invalid_fields(problems.0));
+            return Err(problems.missing("message"));
         };
-        problems.0.extend(message.violations("message"));
+        problems.extend(message.violations("message", "parts"));
         problems.none(Self {
             message,
             configuration: configuration.unwrap_or_default(),
@@ -105,7 +108,7 @@ struct ConfigurationWire {
     accepted_output_modes: Vec<String>,
     history_length: Option<i32>,
     return_immediately: bool,
-    task_push_notification_config: Option<PushConfigWire>,
+    task_push_notification_config: Option<TaskPushNotificationConfig>,
 }
 
 from_object!(ConfigurationWire {
@@ -232,15 +235,25 @@ const MAX_PAGE: u32 = 100;
 
 /// All that is wrong with some parameters.
 #[derive(Default)]
-pub(super) struct Problems(Vec<FieldViolation>);
+pub(crate) struct Problems(Vec<FieldViolation>);
 
 impl Problems {
-    pub(super) fn add(&mut self, field: &str, description: &'static str) {
+    pub(crate) fn add(&mut self, field: &str, description: impl Into<Cow<'static, str>>) {
         self.0.push(FieldViolation { field: field.to_owned(), description: description.into() });
     }
 
+    pub(crate) fn extend(&mut self, violations: Vec<FieldViolation>) {
+        self.0.extend(violations);
+    }
+
+    /// All that is wrong, and that `field` is not there.
+    pub(crate) fn missing(mut self, field: &str) -> A2aError {
+        self.add(field, "is required");
+        A2aError::invalid_fields(self.0)
+    }
+
     /// A field that the path may give as well: both must then say the same.
-    pub(super) fn placed(
+    pub(crate) fn placed(
         &mut self,
         field: &str,
         given: Option<String>,
@@ -254,24 +267,25 @@ impl Problems {
         path.or(given)
     }
 
-    pub(super) fn id(&mut self, given: Option<String>, path: Option<String>) -> String {
+    pub(crate) fn id(&mut self, given: Option<String>, path: Option<String>) -> String {
         self.named("id", given, path)
     }
 
     /// A field that must be there, given or in the path.
-    pub(super) fn named(
+    pub(crate) fn named(
         &mut self,
         field: &str,
         given: Option<String>,
         path: Option<String>,
     ) -> String {
-        self.placed(field, given, path).unwrap_or_else(|| {
+        let named = self.placed(field, given, path).filter(|name| !name.is_empty());
+        named.unwrap_or_else(|| {
             self.add(field, "is required");
             String::new()
         })
     }
 
-    pub(super) fn length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
+    pub(crate) fn length(&mut self, field: &str, value: Option<i32>) -> Option<u32> {
         let length = u32::try_from(value?);
         if length.is_err() {
             self.add(field, "is not negative");
@@ -280,7 +294,7 @@ impl Problems {
     }
 
     /// The size of a page: between 1 and 100 (A2A §3.1.4).
-    pub(super) fn page_size(&mut self, value: Option<i32>) -> Option<u32> {
+    pub(crate) fn page_size(&mut self, value: Option<i32>) -> Option<u32> {
         let size = u32::try_from(value?).ok().filter(|size| (1..=MAX_PAGE).contains(size));
         if size.is_none() {
             self.add("pageSize", "is between 1 and 100");
@@ -288,8 +302,26 @@ impl Problems {
         size
     }
 
+    /// A text that is bounded and has no control characters.
+    pub(crate) fn plain(&mut self, path: &str, field: &str, text: &str, limit: usize) {
+        if text.len() > limit {
+            self.add(&format!("{path}{field}"), format!("has at most {limit} bytes"));
+        } else if text.contains(char::is_control) {
+            self.add(&format!("{path}{field}"), "holds a control character");
+        }
+    }
+
+    /// A text that is bounded and fit to be the value of a header.
+    pub(crate) fn header(&mut self, path: &str, field: &str, text: &str, limit: usize) {
+        if text.len() > limit {
+            self.add(&format!("{path}{field}"), format!("has at most {limit} bytes"));
+        } else if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            self.add(&format!("{path}{field}"), "holds more than printable ASCII");
+        }
+    }
+
     /// `value`, if nothing is wrong.
-    pub(super) fn none<T>(self, value: T) -> Result<T, A2aError> {
+    pub(crate) fn none<T>(self, value: T) -> Result<T, A2aError> {
         if self.0.is_empty() { Ok(value) } else { Err(A2aError::invalid_fields(self.0)) }
     }
 }

@@ -1,4 +1,4 @@
-//! B5: the same request over either binding means the same and fails the same.
+//! B5, E1 to E3: the same request over either binding means the same and fails the same.
 
 use super::*;
 
@@ -56,7 +56,7 @@ async fn both_bindings_show_the_same_failure() {
         for (rpc, rest) in twins() {
             let agent = Arc::new(Agent::failing(A2aError::new(cause).with("k", "v")));
             let (rpc, rest) = (ask(&agent, rpc).await, ask(&agent, rest).await);
-            assert_eq!((rpc.status, rest.status), (StatusCode::OK, cause.http_status()));
+            assert_eq!((rpc.status, rest.status), (cause.json_rpc_status(), cause.http_status()));
             assert_eq!(rpc.error(), (i64::from(cause.code()), cause.reason().to_owned()));
             let status = i64::from(cause.http_status().as_u16());
             assert_eq!(rest.error(), (status, cause.reason().to_owned()));
@@ -132,60 +132,6 @@ async fn what_is_not_offered_says_so_over_both_bindings() {
     }
 }
 
-/// V1, V3.
-#[tokio::test]
-async fn a_version_is_taken_from_the_header_else_from_the_query() {
-    for (header, query, spoken) in [
-        (Some("1.0"), "", true),
-        (Some("1.0.1"), "", true),
-        (Some(" 1.0 "), "", true),
-        (None, "A2A-Version=1.0", true),
-        (None, "x=1&A2A-Version=1.0.7", true),
-        (Some(""), "A2A-Version=1.0", true),
-        (Some("1.0"), "A2A-Version=0.3", true),
-        (None, "", false),
-        (Some(""), "", false),
-        (Some("0.3"), "", false),
-        (Some("0.3"), "A2A-Version=1.0", false),
-        (Some("1.1"), "", false),
-        (Some("1"), "", false),
-        (Some("2.0"), "", false),
-        (Some("1.0.x"), "", false),
-        (Some("1.0.0.0"), "", false),
-        (Some("one"), "", false),
-    ] {
-        let versioned = |mut request: Request<Bytes>| {
-            request.headers_mut().remove("a2a-version");
-            if let Some(header) = header {
-                request.headers_mut().insert("a2a-version", header.parse().unwrap());
-            }
-            let uri = format!("{}?{query}", request.uri().path());
-            *request.uri_mut() = uri.parse().unwrap();
-            request
-        };
-        let rpc = ask(&agent(), versioned(rpc("GetTask", r#"{"id":"x"}"#))).await;
-        let rest = ask(&agent(), versioned(request(Method::GET, "/tasks/x", ""))).await;
-        if spoken {
-            assert_eq!(rpc.json()["result"]["id"], "x", "{header:?} {query}");
-            assert_eq!(rest.json()["id"], "x", "{header:?} {query}");
-        } else {
-            let reason = "VERSION_NOT_SUPPORTED".to_owned();
-            assert_eq!(rpc.error(), (-32009, reason.clone()), "{header:?} {query}");
-            assert_eq!(rest.error(), (400, reason), "{header:?} {query}");
-            let details = &rest.json()["error"]["details"][0];
-            assert_eq!(details["metadata"]["supportedVersions"], "1.0");
-        }
-    }
-}
-
-/// X1.
-#[tokio::test]
-async fn unknown_extensions_are_ignored() {
-    let mut request = rpc("GetTask", r#"{"id":"x"}"#);
-    request.headers_mut().insert("a2a-extensions", "https://example.com/x".parse().unwrap());
-    assert_eq!(ask(&agent(), request).await.json()["result"]["id"], "x");
-}
-
 /// O7.
 #[tokio::test]
 async fn a_sent_message_answers_with_as_much_history_as_was_asked_for() {
@@ -194,4 +140,19 @@ async fn a_sent_message_answers_with_as_much_history_as_was_asked_for() {
     let rest = ask(&agent(), request(Method::POST, "/message:send", &body)).await.json();
     assert_eq!(rpc["result"], rest);
     assert_eq!(rest["task"].get("history"), None);
+}
+
+/// E1, A2: for those who act by headers.
+#[tokio::test]
+async fn both_bindings_say_when_to_come_back_and_how_to_sign_in() {
+    let busy = || A2aError::new(Cause::ResourceExhausted).retry_after_seconds(3);
+    let unknown = || A2aError::unauthenticated("Bearer");
+    for (rpc, rest) in twins() {
+        for request in [rpc, rest] {
+            let reply = ask(&Arc::new(Agent::failing(busy())), request.clone()).await;
+            assert_eq!((reply.status.as_u16(), reply.header("retry-after")), (429, "3"));
+            let reply = ask(&Arc::new(Agent::failing(unknown())), request).await;
+            assert_eq!((reply.status.as_u16(), reply.header("www-authenticate")), (401, "Bearer"));
+        }
+    }
 }

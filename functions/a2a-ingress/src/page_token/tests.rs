@@ -1,6 +1,7 @@
 //! Tokens come back as they were written, to their own list and to no other.
 
 use domain::{AgentName, Ids, Scope, TaskState};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -70,5 +71,42 @@ fn what_is_no_token_is_none() {
         time(i64::MAX, 0),
     ] {
         assert_eq!(read(&bad, binding), None, "{bad}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_client_sends_is_read_or_not_and_nothing_else_happens(text in ".{0,120}") {
+        prop_assert_eq!(read(&text, bindings()[0]), None);
+    }
+
+    #[test]
+    fn a_token_that_was_tampered_with_is_none_or_another_place_of_the_same_list(
+        at in 0..LENGTH, flip in 1..=u8::MAX,
+    ) {
+        let (binding, cursor) = (bindings()[0], cursor());
+        let mut bytes = hex::decode(write(&cursor, binding)).unwrap();
+        bytes[at] ^= flip;
+        let tampered = hex::encode(&bytes);
+        match read(&tampered, binding) {
+            None => {}
+            Some(other) => {
+                prop_assert!(at > BOUND, "version and binding are held");
+                prop_assert!(other.at <= other.as_of);
+                prop_assert_eq!(write(&other, binding), tampered);
+            }
+        }
+    }
+
+    #[test]
+    fn every_place_comes_back(as_of in 0..=LAST, at in 0..=LAST, task in any::<u128>()) {
+        let (at, as_of) = (at.min(as_of), as_of.max(at));
+        let cursor = Cursor {
+            as_of: Timestamp::from_micros(as_of),
+            at: Timestamp::from_micros(at),
+            task: TaskId::from_uuid(Uuid::from_u128(task)),
+        };
+        let binding = bindings()[0];
+        prop_assert_eq!(read(&write(&cursor, binding), binding), Some(cursor));
     }
 }

@@ -120,6 +120,33 @@ async fn o8_every_filter_narrows_what_the_others_leave() {
 }
 
 #[tokio::test]
+async fn a_forged_place_shows_tasks_of_the_caller_alone() {
+    on_both(async |pool| {
+        let mut own = Vec::new();
+        for number in 0..3 {
+            own.push(Request::new("a", &format!("m{number}")).taken(&pool).await.task);
+        }
+        let foreign = Request::new("b", "m").taken(&pool).await.task;
+        let last_of_9999 = 253_402_300_799_999_999;
+        let now = page(&pool, "a", Filter::default(), BARE).await.tasks[0].task.status_at;
+        let times = [0, 1, now.as_micros() - 1, now.as_micros(), last_of_9999];
+        for (as_of, at) in times.iter().flat_map(|as_of| times.map(|at| (*as_of, at))) {
+            for task in [own[1], foreign] {
+                let time = Timestamp::from_micros;
+                let forged = Cursor { as_of: time(as_of), at: time(at), task };
+                let digest = scope("a").digest();
+                let filter = Filter::default();
+                let page =
+                    list(&pool, &digest, &agent(), filter, Some(forged), BARE).await.unwrap();
+                assert!(ids(&page).iter().all(|seen| own.contains(seen)), "{forged:?}");
+                assert_eq!(page.total, 3);
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_event_of_a_status_has_the_time_of_the_status() {
     on_both(async |pool| {
         let (taken, lease) = working(&pool, "a").await;

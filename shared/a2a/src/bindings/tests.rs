@@ -39,8 +39,16 @@ impl Agent {
         Self { events: Mutex::new(events), ..Self::default() }
     }
 
+    /// Nobody's task is called `nope`, and the one called `over` is.
     async fn answer(&self, asked: String) -> Result<(), A2aError> {
+        let known = match &asked {
+            asked if asked.contains(r#""nope""#) => Err(A2aError::task_not_found()),
+            asked if !asked.contains(r#""over""#) => Ok(()),
+            asked if asked.contains("cancels") => Err(A2aError::new(Cause::TaskNotCancelable)),
+            _ => Err(A2aError::new(Cause::UnsupportedOperation)),
+        };
         self.asked.lock().unwrap().push(asked);
+        known?;
         if !self.takes.is_zero() {
             tokio::time::sleep(self.takes).await;
         }

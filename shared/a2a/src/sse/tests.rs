@@ -1,3 +1,5 @@
+mod chunks;
+
 use proptest::prelude::*;
 
 use super::*;

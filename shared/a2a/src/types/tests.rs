@@ -1,3 +1,4 @@
+mod requests;
 mod second_opinion;
 
 use proptest::prelude::*;

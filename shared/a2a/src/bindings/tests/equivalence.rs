@@ -1,5 +1,7 @@
 //! B5, E1 to E3: the same request over either binding means the same and fails the same.
 
+mod table;
+
 use super::*;
 
 /// A request for each operation over JSON-RPC, and its twin over HTTP+JSON.

@@ -65,6 +65,15 @@ say "SeaweedFS: $weed"
 pip "the Python A2A SDK" "$venv/.a2a" "a2a-sdk[http-server]==1.3.0" httpx
 say "Python A2A SDK: $venv"
 
+# The SDK of protocol 0.3 has the same package name, so it lives in a venv of its own.
+if [ ! -e "$tools/venv03/.a2a" ]; then
+  say "installing the Python A2A SDK of protocol 0.3 into $tools/venv03"
+  "$python" -m venv "$tools/venv03" && "$tools/venv03/bin/pip" install --quiet --disable-pip-version-check "a2a-sdk==0.3.26" httpx \
+    || give_up "the Python A2A SDK of protocol 0.3" "$tools/venv03/bin/pip install a2a-sdk==0.3.26"
+  touch "$tools/venv03/.a2a"
+fi
+say "Python A2A SDK of protocol 0.3: $tools/venv03"
+
 command -v node >/dev/null || apt nodejs npm
 command -v npm >/dev/null || apt npm
 if [ ! -d "$tools/js/node_modules/@a2a-js/sdk" ]; then
@@ -75,9 +84,23 @@ if [ ! -d "$tools/js/node_modules/@a2a-js/sdk" ]; then
 fi
 say "JavaScript A2A SDK: $tools/js"
 
+# A cargo project of its own: what the Rust client brings (tonic, prost, protoc) stays out of the
+# workspace. It is built again when its source has changed.
+rust="$here/clients/rust"
+story="$tools/rust/debug/a2a-rust-story"
+if [ ! -x "$story" ] || [ -n "$(find "$rust" -newer "$story" -type f -print -quit)" ]; then
+  say "building the Rust A2A client into $tools/rust"
+  CARGO_TARGET_DIR="$tools/rust" CARGO_INCREMENTAL=0 "${CARGO:-cargo}" build --quiet --locked --manifest-path "$rust/Cargo.toml" \
+    || give_up "the Rust A2A client" "cargo build --manifest-path $rust/Cargo.toml"
+  touch "$story"
+fi
+say "Rust A2A client: $story"
+
 cat > "$tools/env" <<ENV
 export PG_BIN="$pg_bin"
 export WEED_BIN="$weed"
 export A2A_PYTHON="$venv/bin/python"
+export A2A_PYTHON_03="$tools/venv03/bin/python"
 export A2A_NODE_MODULES="$tools/js/node_modules"
+export A2A_RUST_STORY="$story"
 ENV

@@ -8,6 +8,7 @@
 //! - [`stage`]: the handlers alone, with queues that the story delivers
 //! - [`counting`]: an agent that shows whether something was done twice
 //! - [`age`]: time that passes in the database
+//! - [`receiver`]: a webhook
 //! - [`proxy`]: a connection to PostgreSQL that breaks on plan
 //! - [`life`]: the system as a process that can be killed
 //! - [`chance`]: random numbers that come again
@@ -23,6 +24,7 @@ pub(crate) mod home;
 pub(crate) mod life;
 pub(crate) mod pair;
 pub(crate) mod proxy;
+pub(crate) mod receiver;
 pub(crate) mod relay;
 pub(crate) mod stage;
 

@@ -1,4 +1,4 @@
-// The JavaScript A2A SDK against a running system: `node story.mjs ORIGIN BINDING`, with
+// The JavaScript A2A SDK against a running system: `node story.mjs ORIGIN BINDING WEBHOOK`, with
 // A2A_NODE_MODULES naming the folder that holds the SDK.
 //
 // Prints what it did, a line each. Ends with the reason and a status that is not zero at the first
@@ -12,14 +12,31 @@ import { join } from 'node:path';
 // A module's imports do not look where a variable says; `require` can be told to.
 const require = createRequire(join(process.env.A2A_NODE_MODULES, 'anchor.js'));
 const { AgentCardResolver, ClientFactory, ClientFactoryOptions } = require('@a2a-js/sdk/client');
-const { CancelTaskRequest, GetTaskRequest, Role, SendMessageRequest, SubscribeToTaskRequest, TaskState } =
-  require('@a2a-js/sdk');
+const {
+  CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
+  GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTasksRequest,
+  Role,
+  SendMessageRequest,
+  SubscribeToTaskRequest,
+  TaskPushNotificationConfig,
+  TaskState,
+} = require('@a2a-js/sdk');
 const errors = require('@a2a-js/sdk/errors');
 
-const [origin, binding] = process.argv.slice(2);
+const [origin, binding, webhook] = process.argv.slice(2);
 const SALES = 'Analyze sales of 10, 20 and 30 dollars. Give me a CSV and a useful downloadable report.';
 const DOZEN = 'One, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve.';
-const { TASK_STATE_SUBMITTED, TASK_STATE_WORKING, TASK_STATE_COMPLETED, TASK_STATE_CANCELED } = TaskState;
+const {
+  TASK_STATE_SUBMITTED,
+  TASK_STATE_WORKING,
+  TASK_STATE_INPUT_REQUIRED,
+  TASK_STATE_COMPLETED,
+  TASK_STATE_CANCELED,
+} = TaskState;
 
 const equal = (found, expected, what) => assert.deepEqual(found, expected, new Unexpected(what, found, expected));
 
@@ -106,8 +123,8 @@ async function cards() {
   const card = await AgentCardResolver.default.resolve(address('analyst'));
   equal(card.name, 'Sales analyst', "the card's name");
   equal(
-    card.supportedInterfaces.map((i) => [i.protocolBinding, i.protocolVersion]),
-    [['JSONRPC', '1.0'], ['HTTP+JSON', '1.0']],
+    card.supportedInterfaces.filter((i) => i.protocolVersion === '1.0').map((i) => i.protocolBinding),
+    ['JSONRPC', 'HTTP+JSON'],
     "the card's interfaces",
   );
   equal(card.capabilities.streaming, true, 'the card says that it streams');
@@ -180,6 +197,30 @@ async function get(task) {
   console.log(`get: whole history of ${history.length}, its last two messages, the last, none`);
 }
 
+async function list(task) {
+  const analyst = await client('analyst');
+  const page = (filter) => analyst.listTasks(ListTasksRequest.fromJSON(filter));
+  const { contextId } = task;
+  const found = await page({ contextId });
+  equal(found.tasks.map(({ id }) => id), [task.id], 'the tasks of the context');
+  equal([found.totalSize, found.nextPageToken], [1, ''], 'the only page');
+  equal(found.tasks[0].artifacts, [], 'artifacts that nobody asked for');
+  const whole = await page({ contextId, includeArtifacts: true });
+  checkDeliverables(Artifacts.of(whole.tasks[0]), 'list');
+  const seen = [];
+  let pageToken = '';
+  let totalSize;
+  do {
+    const one = await page({ pageSize: 1, pageToken });
+    seen.push(...one.tasks.map(({ id }) => id));
+    ({ nextPageToken: pageToken, totalSize } = one);
+  } while (pageToken);
+  equal(new Set(seen).size, totalSize, 'the tasks of all pages');
+  assert(seen.includes(task.id), 'the task is on one of them');
+  await refused(is('RequestMalformedError'), () => page({ pageSize: 101 }), 'a page that is too large');
+  console.log(`list: one task of the context, and ${seen.length} in pages of one`);
+}
+
 /** A task of the patient agent that is still under way. */
 async function begin(words) {
   const task = await (await client('patient')).sendMessage(asking(words, { returnImmediately: true }));
@@ -199,6 +240,24 @@ async function subscribe() {
   equal(rest.at(-1).value.status.state, TASK_STATE_COMPLETED, 'the end of the subscription');
   await refused(is('UnsupportedOperationError'), subscription, 'a subscription to an ended task');
   console.log(`subscribe: a second client saw ${rest.length + 1} events and the whole text`);
+}
+
+async function input() {
+  const first = await client('asker');
+  const asked = await first.sendMessage(asking('Ask me.'));
+  equal(asked.status.state, TASK_STATE_INPUT_REQUIRED, 'the state of a question');
+  assert(text(asked.status.message.parts), 'the question');
+  const second = await client('asker');
+  const events = second.resubscribeTask(SubscribeToTaskRequest.fromJSON({ id: asked.id }));
+  const { value: snapshot } = await events.next();
+  equal(snapshot.payload.value.status.state, asked.status.state, 'what a second client sees first');
+  const answer = asking('The blue one.');
+  answer.message.taskId = asked.id;
+  const ended = await first.sendMessage(answer);
+  equal([ended.id, ended.status.state], [asked.id, TASK_STATE_COMPLETED], 'the task after the answer');
+  const rest = await collect(events);
+  equal(rest.at(-1).value.status.state, TASK_STATE_COMPLETED, 'the end that the second client saw');
+  console.log(`input: a second client saw ${rest.length} events after the answer`);
 }
 
 async function cancel(completed) {
@@ -223,14 +282,52 @@ async function cancel(completed) {
   console.log(`cancel: the subscriber saw the end after ${events.length} events`);
 }
 
+const webhookOf = (more) => ({
+  url: webhook,
+  token: "the receiver's token",
+  authentication: { scheme: 'Bearer', credentials: 'the-receivers-secret' },
+  ...more,
+});
+
+async function push() {
+  const patient = await client('patient');
+  const { id: taskId } = await patient.sendMessage(
+    asking('Count to twelve.', {
+      returnImmediately: true,
+      taskPushNotificationConfig: webhookOf({ id: 'inline' }),
+    }),
+  );
+  const made = await patient.createTaskPushNotificationConfig(
+    TaskPushNotificationConfig.fromJSON(webhookOf({ id: 'second', taskId })),
+  );
+  equal([made.id, made.taskId, made.url], ['second', taskId, webhook], 'the webhook');
+  const byId = GetTaskPushNotificationConfigRequest.fromJSON({ taskId, id: 'second' });
+  equal(await patient.getTaskPushNotificationConfig(byId), made, 'the webhook, read again');
+  const every = ListTaskPushNotificationConfigsRequest.fromJSON({ taskId });
+  const all = async () =>
+    (await patient.listTaskPushNotificationConfig(every)).configs.map(({ id }) => id).sort();
+  equal(await all(), ['inline', 'second'], "the task's webhooks");
+  for (let twice = 0; twice < 2; twice++) {
+    const gone = DeleteTaskPushNotificationConfigRequest.fromJSON({ taskId, id: 'second' });
+    await patient.deleteTaskPushNotificationConfig(gone);
+  }
+  const missing = () => patient.getTaskPushNotificationConfig(byId);
+  await refused(is('TaskNotFoundError'), missing, 'a webhook that is gone');
+  equal(await all(), ['inline'], 'the webhooks that are left');
+  console.log('push: one webhook came with the message, another came and went');
+}
+
 try {
   await cards();
   const task = await send();
   await large();
   await stream();
   await get(task);
+  await list(task);
   await subscribe();
+  await input();
   await cancel(task);
+  await push();
 } catch (error) {
   console.error('FAILED:', error);
   process.exit(1);

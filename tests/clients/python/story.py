@@ -1,7 +1,7 @@
-"""The Python A2A SDK against a running system: `story.py ORIGIN BINDING`.
+"""The Python A2A SDK against a running system: `story.py ORIGIN BINDING WEBHOOK`.
 
 Prints what it did, a line each. Ends with the reason and a status that is not zero at the first
-answer that is not the expected one. The JavaScript story (../js/story.mjs) tells the same.
+answer that is not the expected one. The stories in JavaScript and Rust (../js, ../rust) tell the same.
 """
 
 import asyncio
@@ -14,14 +14,20 @@ import uuid
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import (
+    AuthenticationInfo,
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTasksRequest,
     Message,
     Part,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.errors import (
@@ -108,8 +114,8 @@ def check_deliverables(artifacts, how):
 
 
 class Story:
-    def __init__(self, http, origin, binding):
-        self.http, self.origin, self.binding = http, origin, binding
+    def __init__(self, http, origin, binding, webhook):
+        self.http, self.origin, self.binding, self.webhook = http, origin, binding, webhook
 
     async def card(self, agent):
         return await A2ACardResolver(self.http, f"{self.origin}/a2a/{agent}").get_agent_card()
@@ -127,8 +133,8 @@ class Story:
         card = await self.card("analyst")
         equal(card.name, "Sales analyst", "the card's name")
         equal(
-            [(i.protocol_binding, i.protocol_version) for i in card.supported_interfaces],
-            [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")],
+            [i.protocol_binding for i in card.supported_interfaces if i.protocol_version == "1.0"],
+            ["JSONRPC", "HTTP+JSON"],
             "the card's interfaces",
         )
         check(card.capabilities.streaming, "the card says that it streams")
@@ -204,6 +210,28 @@ class Story:
         await refused(TaskNotFoundError, client.get_task(unknown), "an unknown task")
         print(f"get: whole history of {len(whole.history)}, its last two messages, the last, none")
 
+    async def list(self, task):
+        client = await self.client("analyst")
+        page = await client.list_tasks(ListTasksRequest(context_id=task.context_id))
+        equal([found.id for found in page.tasks], [task.id], "the tasks of the context")
+        equal((page.total_size, page.next_page_token), (1, ""), "the only page")
+        equal(len(page.tasks[0].artifacts), 0, "artifacts that nobody asked for")
+        request = ListTasksRequest(context_id=task.context_id, include_artifacts=True)
+        page = await client.list_tasks(request)
+        check_deliverables(of_task(page.tasks[0]), "list")
+        seen, token = [], ""
+        while True:
+            page = await client.list_tasks(ListTasksRequest(page_size=1, page_token=token))
+            seen += [found.id for found in page.tasks]
+            token = page.next_page_token
+            if not token:
+                break
+        equal(len(set(seen)), page.total_size, "the tasks of all pages")
+        check(task.id in seen, "the task is on one of them")
+        refusal = client.list_tasks(ListTasksRequest(page_size=101))
+        await refused(InvalidParamsError, refusal, "a page that is too large")
+        print(f"list: one task of the context, and {len(seen)} in pages of one")
+
     async def begin(self, text):
         """A task of the patient agent that is still under way."""
         client = await self.client("patient", streaming=False)
@@ -230,6 +258,25 @@ class Story:
         await refused(UnsupportedOperationError, collect(ended), "a subscription to an ended task")
         print(f"subscribe: a second client saw {len(events)} events and the whole text")
 
+    async def input(self):
+        first = await self.client("asker", streaming=False)
+        asked = [answer async for answer in first.send_message(asking("Ask me."))][0].task
+        equal(asked.status.state, TaskState.TASK_STATE_INPUT_REQUIRED, "the state of a question")
+        check(asked.status.message.parts[0].text, "the question")
+        second = await self.client("asker")
+        events = second.subscribe(SubscribeToTaskRequest(id=asked.id))
+        snapshot = await anext(events)
+        equal(snapshot.task.status.state, asked.status.state, "what a second client sees first")
+        answer = asking("The blue one.")
+        answer.message.task_id = asked.id
+        ended = [answer async for answer in first.send_message(answer)][0].task
+        equal(ended.id, asked.id, "the task of the answer")
+        equal(ended.status.state, TaskState.TASK_STATE_COMPLETED, "the state after the answer")
+        rest = await collect(events)
+        last = rest[-1].status_update.status.state
+        equal(last, TaskState.TASK_STATE_COMPLETED, "the end that the second client saw")
+        print(f"input: a second client saw {len(rest)} events after the answer")
+
     async def cancel(self, completed):
         task = await self.begin("Count for ever.")
         first, second = await self.client("patient"), await self.client("patient")
@@ -253,22 +300,62 @@ class Story:
         print(f"cancel: the subscriber saw the end after {len(events)} events")
 
 
+    def config(self, **more):
+        return TaskPushNotificationConfig(
+            url=self.webhook,
+            token="the receiver's token",
+            authentication=AuthenticationInfo(
+                scheme="Bearer", credentials="the-receivers-secret"
+            ),
+            **more,
+        )
+
+    async def push(self):
+        client = await self.client("patient", streaming=False)
+        request = asking(
+            "Count to twelve.",
+            return_immediately=True,
+            task_push_notification_config=self.config(id="inline"),
+        )
+        task = [answer async for answer in client.send_message(request)][0].task
+        second = self.config(id="second", task_id=task.id)
+        made = await client.create_task_push_notification_config(second)
+        equal((made.id, made.task_id, made.url), ("second", task.id, self.webhook), "the webhook")
+        by_id = GetTaskPushNotificationConfigRequest(task_id=task.id, id="second")
+        got = await client.get_task_push_notification_config(by_id)
+        equal(got, made, "the webhook, read again")
+        every = ListTaskPushNotificationConfigsRequest(task_id=task.id)
+        found = await client.list_task_push_notification_configs(every)
+        equal(sorted(c.id for c in found.configs), ["inline", "second"], "the task's webhooks")
+        for _ in range(2):
+            gone = DeleteTaskPushNotificationConfigRequest(task_id=task.id, id="second")
+            await client.delete_task_push_notification_config(gone)
+        missing = client.get_task_push_notification_config(by_id)
+        await refused(TaskNotFoundError, missing, "a webhook that is gone")
+        found = await client.list_task_push_notification_configs(every)
+        equal([c.id for c in found.configs], ["inline"], "the webhooks that are left")
+        print("push: one webhook came with the message, another came and went")
+
+
 async def collect(stream):
     return [event async for event in stream]
 
 
 async def main():
-    origin, binding = sys.argv[1:]
+    origin, binding, webhook = sys.argv[1:]
     # The system is on this machine: no proxy of the environment stands in between.
     async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
-        story = Story(http, origin, binding)
+        story = Story(http, origin, binding, webhook)
         await story.cards()
         task = await story.send()
         await story.large()
         await story.stream()
         await story.get(task)
+        await story.list(task)
         await story.subscribe()
+        await story.input()
         await story.cancel(task)
+        await story.push()
 
 
 asyncio.run(main())

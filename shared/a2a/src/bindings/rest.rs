@@ -92,12 +92,15 @@ fn resource(segments: &[&str]) -> Option<(Resource, Place)> {
         ["extendedAgentCard"] => (Resource::ExtendedCard, Place::default()),
         ["tasks"] => (Resource::Tasks, Place::default()),
         ["tasks", id] if !id.is_empty() => match id.rsplit_once(':') {
+            Some(("", "cancel" | "subscribe")) => return None,
             Some((id, "cancel")) => (Resource::Cancel, task(id)),
             Some((id, "subscribe")) => (Resource::Subscribe, task(id)),
             _ => (Resource::Task, task(id)),
         },
-        ["tasks", id, "pushNotificationConfigs"] => (Resource::PushConfigs, task(id)),
-        ["tasks", id, "pushNotificationConfigs", config] => {
+        ["tasks", id, "pushNotificationConfigs"] if !id.is_empty() => {
+            (Resource::PushConfigs, task(id))
+        }
+        ["tasks", id, "pushNotificationConfigs", config] if !id.is_empty() => {
             (Resource::PushConfig, Place { config: Some(config.to_owned()), ..task(id) })
         }
         _ => return None,

@@ -90,6 +90,15 @@ impl SendMessageRequest {
     }
 }
 
+/// Parameters as a body of JSON-RPC has them.
+impl std::str::FromStr for SendMessageRequest {
+    type Err = A2aError;
+
+    fn from_str(text: &str) -> Result<Self, A2aError> {
+        Self::read(text, Place::default())
+    }
+}
+
 struct SendMessageWire {
     message: Option<Message>,
     configuration: Option<ConfigurationWire>,

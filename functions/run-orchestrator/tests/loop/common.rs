@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent::Message;
 use domain::{
     AgentName, ArtifactContent, ArtifactId, Event, EventBody, Ids, NewPart, PartKind, Scope,
-    SystemClock, TaskState,
+    SystemClock, TaskId, TaskState,
 };
 use lambda_kit::deadline::Budget;
 use lambda_kit::env::Secret;
@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use store::admission::{Admission, Admitted, Taken, admit};
 use store::conversation::{self, Envelope};
 use store::runs::{Claim, Claimed, claim};
-use store::tasks::{self, Want};
+use store::tasks::{self, StoredTask, Want};
 use store::{Pool, events};
 use testkit::Database;
 use testkit::queues::MemoryQueues;
@@ -76,6 +76,10 @@ pub(crate) struct Setup {
     pub(crate) timeout: Duration,
     /// Sent beside the text, in base64.
     pub(crate) bytes: Option<&'static str>,
+    /// The tools with which the model speaks to its client.
+    pub(crate) client_tools: Value,
+    /// The task that the message continues.
+    pub(crate) task: Option<TaskId>,
 }
 
 impl Setup {
@@ -88,6 +92,8 @@ impl Setup {
             provider: "scripted",
             timeout: Duration::from_secs(3600),
             bytes: None,
+            client_tools: json!([]),
+            task: None,
         }
     }
 
@@ -98,16 +104,7 @@ impl Setup {
 
     /// A world around a run that was admitted already.
     pub(crate) fn world_of(&self, pool: &Pool, taken: Taken) -> World {
-        let scenario = Scenario::parse(&self.scenario.to_string()).unwrap();
-        let scripted = ScriptedModel::new().with("scene", scenario);
-        World {
-            pool: pool.clone(),
-            queues: Arc::new(MemoryQueues::new()),
-            model: Arc::new(Recorder::new(Arc::new(scripted))),
-            settings: quick(),
-            scope: scope(),
-            taken,
-        }
+        World::played(pool, taken, &self.scenario.to_string())
     }
 
     /// Admits a message of its own.
@@ -117,6 +114,7 @@ impl Setup {
         let model = json!({"provider": self.provider, "model": "scene"});
         let manifest = json!({
             "name": "analyst", "model": model, "system_prompt": "Be good.", "limits": self.limits,
+            "a2a": {"client_tools": self.client_tools},
         });
         let manifest = manifest.to_string();
         let part = |kind, value: &str| NewPart {
@@ -133,7 +131,7 @@ impl Setup {
             agent: &AgentName::try_from("analyst".to_owned()).unwrap().into(),
             message_id: &message_id,
             context_id: self.context.as_deref(),
-            task: None,
+            task: self.task,
             envelope: Envelope { v: Envelope::VERSION, ..Envelope::default() },
             parts: &parts,
             fingerprint: "f",
@@ -154,6 +152,20 @@ pub(crate) fn scope() -> Scope {
 }
 
 impl World {
+    /// A world around a run whose scenario is played to the letter.
+    pub(crate) fn played(pool: &Pool, taken: Taken, scenario: &str) -> Self {
+        let scenario = Scenario::parse(scenario).unwrap();
+        let scripted = ScriptedModel::new().with("scene", scenario);
+        Self {
+            pool: pool.clone(),
+            queues: Arc::new(MemoryQueues::new()),
+            model: Arc::new(Recorder::new(Arc::new(scripted))),
+            settings: quick(),
+            scope: scope(),
+            taken,
+        }
+    }
+
     pub(crate) async fn new(pool: &Pool, scenario: Value) -> Self {
         Setup::new(scenario).world(pool).await
     }
@@ -222,7 +234,9 @@ impl World {
         for event in self.events().await {
             let EventBody::Artifact(update) = event else { continue };
             let ArtifactContent::Text { text: piece } = update.content else { continue };
-            assert_eq!(update.artifact, response);
+            if update.artifact != response {
+                continue;
+            }
             if !update.append {
                 text.clear();
             }
@@ -259,11 +273,15 @@ impl World {
 
     /// The code with which the task failed.
     pub(crate) async fn code(&self) -> Option<String> {
+        self.task().await.status_code
+    }
+
+    pub(crate) async fn task(&self) -> StoredTask {
         let agent = AgentName::try_from("analyst".to_owned()).unwrap().into();
         let want = Want { history: Some(0), artifacts: false };
         let view =
             tasks::view(&self.pool, &self.scope.digest(), &agent, self.taken.task, want).await;
-        view.unwrap().unwrap().task.status_code
+        view.unwrap().unwrap().task
     }
 
     /// Makes the run's lease one that ended a minute ago, if it has one.

@@ -14,3 +14,5 @@ mod limits;
 mod rig;
 #[cfg(test)]
 mod tools;
+#[cfg(test)]
+mod words;

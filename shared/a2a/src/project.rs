@@ -8,8 +8,8 @@ mod artifacts;
 use std::collections::HashMap;
 
 use domain::{
-    About, AgentName, ArtifactContent, ArtifactUpdate, Event, EventBody, PartKind, PublicationId, RunId,
-    StoredPart, TaskId, TaskState, Timestamp,
+    About, AgentName, ArtifactContent, ArtifactUpdate, Event, EventBody, PartKind, PublicationId,
+    RunId, StoredPart, TaskId, TaskState, Timestamp,
 };
 use serde_json::json;
 

@@ -217,3 +217,66 @@ fn chunks_of_text_become_one_text_under_the_artifacts_name() {
     let wire = artifacts.into_wire(&Resolved::new()).unwrap();
     insta::assert_snapshot!(json(&wire), @r#"[{"artifactId":"a","name":"response","parts":[{"text":"one two three"}]}]"#);
 }
+
+fn about() -> About {
+    About {
+        description: Some("d".to_owned()),
+        extensions: vec!["urn:e".to_owned()],
+        media_type: Some("text/markdown".to_owned()),
+        filename: Some("a.md".to_owned()),
+    }
+}
+
+/// O13, X1: what is said of an artifact and of its content is shown, in a stream and in the task.
+#[test]
+fn an_artifact_shows_what_is_said_of_it() {
+    let link = ArtifactContent::Link { url: "https://example.com/a.md".to_owned() };
+    let said = ArtifactUpdate { about: about(), last_chunk: true, ..update("a", false, link) };
+    let streamed = json(&shown(EventBody::Artifact(said.clone())));
+    insta::assert_snapshot!(streamed, @r#"{"artifactUpdate":{"taskId":"00000000-0000-0000-0000-000000000001","contextId":"c","artifact":{"artifactId":"a","description":"d","parts":[{"url":"https://example.com/a.md","filename":"a.md","mediaType":"text/markdown"}],"extensions":["urn:e"]},"lastChunk":true}}"#);
+    let artifacts: Artifacts = [said].into_iter().collect();
+    let wire = json(&artifacts.into_wire(&Resolved::new()).unwrap());
+    insta::assert_snapshot!(wire, @r#"[{"artifactId":"a","description":"d","parts":[{"url":"https://example.com/a.md","filename":"a.md","mediaType":"text/markdown"}],"extensions":["urn:e"]}]"#);
+}
+
+/// O14: chunks of one text become one text; a text of another file is another Part.
+#[test]
+fn text_goes_on_only_with_text_of_the_same_kind() {
+    let of = |name: Option<&str>| About { filename: name.map(str::to_owned), ..About::default() };
+    let piece = |append, words, name| ArtifactUpdate {
+        about: of(name),
+        ..update("a", append, text(words))
+    };
+    let artifacts: Artifacts = [
+        piece(false, "1", Some("x")),
+        piece(true, "2", None),
+        piece(true, "3", Some("x")),
+        piece(true, "4", Some("y")),
+    ]
+    .into_iter()
+    .collect();
+    let wire = json(&artifacts.into_wire(&Resolved::new()).unwrap());
+    insta::assert_snapshot!(wire, @r#"[{"artifactId":"a","parts":[{"text":"123","filename":"x"},{"text":"4","filename":"y"}]}]"#);
+}
+
+#[test]
+fn data_keeps_its_spelling_and_null_is_a_value() {
+    let part = |json_text: &str| json(&content(held(data(json_text)), &Resolved::new()).unwrap());
+    assert_eq!(
+        part(r#"{"b":1.50,"a":1e2}"#),
+        r#"{"data":{"b":1.50,"a":1e2},"mediaType":"application/json"}"#
+    );
+    assert_eq!(part("null"), r#"{"data":null,"mediaType":"application/json"}"#);
+}
+
+/// O1, scenario 33: a message of the log alone; who follows the task sees its status instead.
+#[test]
+fn a_direct_reply_is_a_message_that_is_the_same_for_everybody() {
+    let said = event_of(EventBody::Reply { text: "nine to five".to_owned() });
+    let message = reply(&identity(), &said).unwrap();
+    insta::assert_snapshot!(json(&message), @r#"{"messageId":"run-00000000-0000-0000-0000-000000000003-reply","contextId":"c","role":"ROLE_AGENT","parts":[{"text":"nine to five"}]}"#);
+    assert_eq!(shown(said.body), None);
+    let other =
+        event_of(EventBody::Status { state: TaskState::Working, message: None, code: None });
+    assert_eq!(reply(&identity(), &other), None);
+}

@@ -32,10 +32,14 @@ tools: ## Finds or installs PostgreSQL, SeaweedFS and the A2A clients that the t
 check: ## Format, lints and docs, as CI wants them.
 	$(CARGO) fmt --all --check && $(CARGO) clippy --workspace --all-targets -- -D warnings && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-bench: ## Measures completion at 1, 10 and 50 concurrent tasks, as ratios to 1.
+bench: ## Measures completion at 1, 10 and 50 concurrent tasks as ratios to 1, and the codec against another one.
+	$(CARGO) bench --profile measure -p codec-bench
 	$(CARGO) build --profile measure -p cognition-local -p sandbox-runtime && target/measure/cognition-local bench $(ARGS)
+
+fuzz: ## Fuzzes one target, guided by coverage: make fuzz T=parts SECONDS=600
+	@tests/fuzz/fuzz.sh $(T) $(SECONDS)
 
 package: ## Builds the functions with cargo-lambda and the sandbox runtime as static binaries, and prints sizes.
 	@infra/package.sh
 
-.PHONY: help build demo run invoke migrate test tools check bench package
+.PHONY: help build demo run invoke migrate test tools check bench fuzz package

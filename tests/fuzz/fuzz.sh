@@ -16,7 +16,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing --cfg fuzzing_libfuzzer -Cpasses=sancov-module \
   -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares" \
-  cargo build --quiet --manifest-path engine/Cargo.toml --locked --profile fuzz \
+  cargo build --quiet --manifest-path engine/Cargo.toml --profile fuzz \
   --target "$host" --target-dir "$out/build"
 
 learned=$out/$target findings=$out/$target-findings

@@ -40,7 +40,8 @@ const FUNCTIONS: &[&str] =
     &["a2a-ingress", "artifact-publisher", "run-orchestrator", "sandbox-controller", "sweeper"];
 
 /// May use everything of ours, as wirings and tests do.
-const WIRINGS: &[&str] = &["cognition-local", "fuzz-targets", "system-tests", "testkit"];
+const WIRINGS: &[&str] =
+    &["codec-bench", "cognition-local", "fuzz-targets", "system-tests", "testkit"];
 
 /// What runs beside untrusted code must not even link these.
 const NOT_IN_THE_SANDBOX: &[&str] = &["aws-", "tokio-postgres", "rusqlite", "reqwest", "rustls"];

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools
-functions="a2a-ingress run-orchestrator sandbox-controller artifact-publisher sweeper"
+functions="a2a-ingress run-orchestrator sandbox-controller artifact-publisher push-notifier sweeper"
 
 for arch in aarch64 x86_64; do
   target=$arch-unknown-linux-musl

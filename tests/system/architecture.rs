@@ -20,6 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dispatch", &["cloud", "domain", "lambda-kit", "messages", "store"]),
     ("published", &["cloud", "domain", "store"]),
     ("view", &["a2a", "agent", "cloud", "domain", "published", "store"]),
+    ("sealing", &[]),
+    ("webhook", &["domain", "sealing"]),
     ("sandbox-runtime", &["sandbox-protocol"]),
 ];
 
@@ -36,8 +38,14 @@ const OWNED_BY: &[(&str, &[&str])] = &[
     ("lambda_http", &["a2a-ingress", "cognition-local"]),
 ];
 
-const FUNCTIONS: &[&str] =
-    &["a2a-ingress", "artifact-publisher", "run-orchestrator", "sandbox-controller", "sweeper"];
+const FUNCTIONS: &[&str] = &[
+    "a2a-ingress",
+    "artifact-publisher",
+    "push-notifier",
+    "run-orchestrator",
+    "sandbox-controller",
+    "sweeper",
+];
 
 /// May use everything of ours, as wirings and tests do.
 const WIRINGS: &[&str] =

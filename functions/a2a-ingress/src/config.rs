@@ -8,8 +8,8 @@ use cloud::sqs::SqsSettings;
 use lambda_kit::env::{Env, Invalid};
 use messages::Queue;
 
-use crate::Address;
 use crate::scope::{ScopeSettings, ScopeSource};
+use crate::{Address, Webhooks};
 
 /// Every setting of the ingress.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Config {
     pub limits: Limits,
     /// `COGNITION_A2A_IDEMPOTENCY` (`on`; `off` for conformance runs, whose cases reuse ids).
     pub idempotent: bool,
+    /// `COGNITION_PUSH_*`; see [`Webhooks::read`].
+    pub webhooks: Webhooks,
     /// `COGNITION_S3_SCOPE_HMAC_KEY`: the key of storage namespaces. Changing it moves every file.
     pub scope_key: String,
     /// `COGNITION_S3_*`.
@@ -75,6 +77,7 @@ impl Config {
                 "off" => Some(false),
                 _ => None,
             });
+        let webhooks = Webhooks::read(&mut read);
         let scope_key = read.required("COGNITION_S3_SCOPE_HMAC_KEY");
         let s3 = S3Settings::read(&mut read);
         let sqs = SqsSettings::read(&mut read, &[Queue::Runs, Queue::Notifications]);
@@ -86,6 +89,7 @@ impl Config {
                 scope,
                 limits,
                 idempotent: idempotent.unwrap_or(true),
+                webhooks,
                 scope_key: scope_key?,
                 s3: s3?,
                 sqs: sqs?,

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use agents::Agents;
 use caller::Caller;
-pub use operations::Desk;
+pub use operations::{Desk, NoKeys, Webhooks};
 use scope::{Denied, ScopeSettings};
 pub use view::Viewer;
 

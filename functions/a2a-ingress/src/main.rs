@@ -23,9 +23,9 @@ async fn main() -> Result<(), Error> {
         scope_key: config.scope_key.into_bytes().into(),
     };
     let queues = Arc::new(SqsQueues::connect(config.sqs).await);
-    let (ids, limits) = (Arc::new(Ids::random()), config.limits);
-    let desk = Desk { viewer, queues, ids, limits, idempotent: config.idempotent };
-    let agents = Agents::load(&config.agents)?;
+    let agents = config.webhooks.fit(Agents::load(&config.agents)?)?;
+    let (ids, limits, webhooks) = (Arc::new(Ids::random()), config.limits, config.webhooks);
+    let desk = Desk { viewer, queues, ids, limits, idempotent: config.idempotent, webhooks };
     let ingress =
         Ingress { desk: Arc::new(desk), agents, scope: config.scope, address: config.address };
     let handler = service_fn(async |request| Ok::<_, Error>(ingress.handle(request).await));

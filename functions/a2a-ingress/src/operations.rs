@@ -15,7 +15,7 @@ use a2a::card::AgentCard;
 use a2a::project::Identity;
 use a2a::types::{
     CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListPushConfigsRequest,
-    ListPushConfigsResponse, ListTasksRequest, ListTasksResponse, Message, PushConfigRequest,
+    ListPushConfigsResponse, ListTasksRequest, ListTasksResponse, PushConfigRequest,
     SendMessageRequest, SendResult, StreamResponse, SubscribeToTaskRequest, Task,
     TaskPushNotificationConfig,
 };
@@ -30,10 +30,12 @@ use store::admission::{Admission, Admitted, admit};
 use store::conversation::Envelope;
 use store::events;
 use store::tasks::{self, Canceled, TaskView, Want};
+use store::webhooks::NewWebhook;
 use view::Viewer;
 
 use crate::caller::Caller;
 use crate::tail::Tail;
+pub use webhooks::{NoKeys, Webhooks};
 
 /// What the ingress needs to admit and to read.
 #[derive(Debug, Clone)]
@@ -44,6 +46,7 @@ pub struct Desk {
     pub limits: inbound::Limits,
     /// Whether a messageId that comes again means the same request.
     pub idempotent: bool,
+    pub webhooks: Webhooks,
 }
 
 /// A task to answer with, and where its log stood when the request was taken.
@@ -63,15 +66,17 @@ impl Desk {
         &self,
         caller: &Caller,
         agent: &AgentKey,
-        message: &Message,
-        accepted: &[String],
+        request: &SendMessageRequest,
     ) -> Result<Taken, A2aError> {
+        let SendMessageRequest { message, configuration, .. } = request;
+        let accepted = &configuration.accepted_output_modes;
         let definition = &caller.agent.definition;
         let admitted = inbound::admit(message, &self.limits, &definition.a2a)?;
         let task = match &message.task_id {
             Some(id) => Some(id.parse().map_err(|_| A2aError::task_not_found())?),
             None => None,
         };
+        let webhook = self.inline_webhook(configuration.task_push_notification_config.as_ref())?;
         let request = Admission {
             scope: &caller.scope,
             agent,
@@ -91,11 +96,19 @@ impl Desk {
             manifest: &caller.agent.manifest,
             manifest_digest: &caller.agent.manifest_digest,
             timeout: std::time::Duration::from_secs(definition.limits.timeout_seconds.into()),
+            webhook: webhook.as_ref().map(|webhook| NewWebhook {
+                config_id: webhook.id(),
+                seal: webhook,
+                most: self.webhooks.most,
+            }),
         };
         let pool = &self.viewer.pool;
         match admit(pool, &self.ids, &request).await.map_err(|error| caller.failed(&error))? {
             Admitted::New(taken) => {
                 Ok(Taken { task: taken.task, after: Some(taken.after), wake: Some(taken.outgoing) })
+            }
+            Admitted::TooManyWebhooks => {
+                Err(webhooks::too_many(webhooks::INLINE, self.webhooks.most))
             }
             Admitted::Existing(task) => Ok(Taken { task, after: None, wake: None }),
             Admitted::MessageIdReused => {
@@ -123,6 +136,7 @@ impl Desk {
     async fn wake(&self, taken: &mut Taken) {
         if let Some(outgoing) = taken.wake.take() {
             dispatch::send(&self.viewer.pool, &*self.queues, outgoing).await;
+            dispatch::flush(&self.viewer.pool, &*self.queues).await;
         }
     }
 
@@ -262,8 +276,7 @@ impl Operations for Desk {
         request: SendMessageRequest,
     ) -> Result<SendResult, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
-        let accepted = &request.configuration.accepted_output_modes;
-        let mut taken = self.admit(caller, &agent, &request.message, accepted).await?;
+        let mut taken = self.admit(caller, &agent, &request).await?;
         self.wake(&mut taken).await;
         if !request.configuration.return_immediately {
             self.settled(caller, &agent, &taken).await?;
@@ -283,8 +296,7 @@ impl Operations for Desk {
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
-        let accepted = &request.configuration.accepted_output_modes;
-        let mut taken = self.admit(caller, &agent, &request.message, accepted).await?;
+        let mut taken = self.admit(caller, &agent, &request).await?;
         let history = request.configuration.history_length;
         // Before the worker comes, so that the stream shows all that it does.
         let view = self.view(caller, &agent, taken.task, history).await;
@@ -329,6 +341,7 @@ impl Operations for Desk {
             .map_err(|error| caller.failed(&error))?;
         match canceled {
             Canceled::Yes => {
+                dispatch::flush(&self.viewer.pool, &*self.queues).await;
                 let view = self.view(caller, &agent, task, None).await?;
                 self.show(caller, view, None).await
             }

@@ -234,6 +234,7 @@ impl Publisher {
             Decision::Already => None,
         };
         dispatch::send_all(&self.pool, &*self.queues, outgoing).await;
+        dispatch::flush(&self.pool, &*self.queues).await;
     }
 }
 

@@ -105,6 +105,8 @@ async fn steps(worker: &Worker<'_>) -> Result<Infallible, Stop> {
     let mut done = 0;
     loop {
         worker.check()?;
+        // Webhooks hear of the step before.
+        dispatch::flush(pool, &*worker.on.queues).await;
         // First the signal, then what it may be about: so a wake-up in between is seen as new.
         let progress = runs::look(pool, &worker.lease).await?;
         let log = Log::read(pool, &worker.lease).await?;

@@ -81,7 +81,9 @@ impl Orchestrator {
             Claim::Busy | Claim::Over | Claim::Unknown => return Ok(()),
         };
         // The loop's future is large, and callers hold it in theirs.
-        let outcome = Box::pin(self.drive(claimed, budget)).await.map_err(Failure::retry)?;
+        let outcome = Box::pin(self.drive(claimed, budget)).await;
+        dispatch::flush(&self.pool, &*self.queues).await;
+        let outcome = outcome.map_err(Failure::retry)?;
         tracing::info!(run.id = %message.run, ?outcome, "{} {outcome:?}", message.run);
         Ok(())
     }

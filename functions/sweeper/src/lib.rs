@@ -49,6 +49,8 @@ pub struct Pace {
     pub sandbox_again: Duration,
     /// When the publisher is asked again.
     pub publication_again: Duration,
+    /// How long a webhook's message may be on its way, and when it is sent again.
+    pub webhook_grace: Duration,
     /// When a publication is given up that was asked for again and again. Later than the publisher
     /// itself gives up.
     pub publication_give_up: Duration,
@@ -65,6 +67,7 @@ impl Default for Pace {
             due_again: Duration::from_mins(5),
             sandbox_again: Duration::from_mins(1),
             publication_again: Duration::from_mins(2),
+            webhook_grace: Duration::from_mins(1),
             publication_give_up: Duration::from_mins(15),
         }
     }
@@ -99,12 +102,15 @@ impl Sweeper {
                 Part::WakeUps => self.wake_what_is_due(&mut swept).await,
                 Part::Sandboxes => self.ask_for_sandboxes(&mut swept).await,
                 Part::Publications => self.ask_for_publications(&mut swept).await,
+                Part::Webhooks => self.ask_for_notifications(&mut swept).await,
             };
             if let Err(error) = outcome {
                 swept::failed(part, &error);
                 swept.failed.push(part);
             }
         }
+        // What the sweep itself has told tasks.
+        dispatch::flush(&self.pool, &*self.queues).await;
         swept.log();
         swept
     }

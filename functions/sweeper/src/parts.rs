@@ -6,7 +6,7 @@ use lambda_kit::chain;
 use messages::Queue;
 use store::publications::{self, Decision};
 use store::runs::Ending;
-use store::sweeps::{self, Crash, RunRef, Waiting};
+use store::sweeps::{self, Crash, RunRef, SilentWebhook, Waiting};
 use store::{Error, Outgoing, outbox, sandboxes};
 
 use crate::rounds::Rounds;
@@ -141,6 +141,33 @@ impl Sweeper {
             }
         }
         rounds.end()
+    }
+
+    pub(crate) async fn ask_for_notifications(&self, swept: &mut Swept) -> Result<(), Error> {
+        let grace = self.pace.webhook_grace;
+        let mut rounds = Rounds::new(&self.pace);
+        while rounds.goes_on() {
+            let found = sweeps::silent_webhooks(&self.pool, grace, self.pace.batch).await?;
+            rounds.found(found.len());
+            for silent in found {
+                let taken = self.remind_webhook(swept, &silent).await;
+                rounds.took(swept, taken)?;
+            }
+        }
+        rounds.end()
+    }
+
+    async fn remind_webhook(
+        &self,
+        swept: &mut Swept,
+        silent: &SilentWebhook,
+    ) -> Result<bool, Error> {
+        let grace = self.pace.webhook_grace;
+        let asked = sweeps::remind_webhook(&self.pool, &self.ids, silent, grace).await?;
+        let Some(outgoing) = asked else { return Ok(false) };
+        swept.webhooks_asked += 1;
+        self.send(outgoing).await;
+        Ok(true)
     }
 
     /// Asks the publisher for a publication, or gives it up.

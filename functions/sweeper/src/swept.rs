@@ -11,17 +11,19 @@ pub enum Part {
     WakeUps,
     Sandboxes,
     Publications,
+    Webhooks,
 }
 
 impl Part {
     /// In the order in which they are done.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Outbox,
         Self::Crashes,
         Self::Deadlines,
         Self::WakeUps,
         Self::Sandboxes,
         Self::Publications,
+        Self::Webhooks,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -32,6 +34,7 @@ impl Part {
             Self::WakeUps => "wake-ups",
             Self::Sandboxes => "sandboxes",
             Self::Publications => "publications",
+            Self::Webhooks => "webhooks",
         }
     }
 }
@@ -54,6 +57,8 @@ pub struct Swept {
     pub sandboxes_asked: usize,
     pub publications_asked: usize,
     pub publications_failed: usize,
+    /// Webhooks whose notifier was asked to go on.
+    pub webhooks_asked: usize,
     /// Rows that could not be taken further this time.
     pub rows_failed: usize,
     /// Parts that did not get to their end.
@@ -72,6 +77,7 @@ impl Swept {
             sandboxes_asked,
             publications_asked,
             publications_failed,
+            webhooks_asked,
             rows_failed,
             failed,
         } = self;
@@ -85,6 +91,7 @@ impl Swept {
             sandboxes_asked,
             publications_asked,
             publications_failed,
+            webhooks_asked,
             rows_failed,
             parts_failed = failed.len(),
             "swept"

@@ -49,7 +49,8 @@ enum Command {
     Invoke {
         #[command(flatten)]
         common: Common,
-        /// One of a2a-ingress, run-orchestrator, sandbox-controller, artifact-publisher, sweeper.
+        /// One of a2a-ingress, run-orchestrator, sandbox-controller, artifact-publisher,
+        /// push-notifier, sweeper.
         #[arg(long)]
         function: String,
         /// A file with the event as JSON.
@@ -90,6 +91,10 @@ struct Common {
     /// The folder of scenarios for agents whose provider is `scripted`.
     #[arg(long)]
     scenarios: Option<PathBuf>,
+    /// A webhook that may be called although it is not on the public internet: a host, a host with a
+    /// port, or a network. May be repeated.
+    #[arg(long = "allow-webhook", value_name = "HOST")]
+    allow_webhooks: Vec<String>,
     /// The sandbox server's binary; without it, the one beside this program.
     #[arg(long)]
     sandboxd: Option<PathBuf>,
@@ -104,6 +109,7 @@ impl Common {
             agents: self.agents,
             scenarios: self.scenarios,
             sandboxd: self.sandboxd,
+            allow_webhooks: self.allow_webhooks,
             ..Options::default()
         }
         .with_environment(env)

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use a2a_ingress::agents::Agents;
 use a2a_ingress::scope::{ScopeSettings, ScopeSource};
-use a2a_ingress::{Address, Desk, Ingress, Viewer};
+use a2a_ingress::{Address, Desk, Ingress, Viewer, Webhooks};
 use anyhow::Context as _;
 use artifact_publisher::policy::Policy;
 use artifact_publisher::{Patience, Publisher};
 use cloud::objects::Objects;
 use cloud::queues::Queues;
 use domain::{Ids, SystemClock, limits};
+use push_notifier::{Notifier, Post, SystemLookup};
 use run_orchestrator::config::{Models, Provider};
 use run_orchestrator::{Orchestrator, Settings};
 use sandbox_controller::process::{self, Process};
@@ -29,6 +30,7 @@ pub struct Functions {
     pub orchestrator: Arc<Orchestrator>,
     pub controller: Arc<SandboxController>,
     pub publisher: Arc<Publisher>,
+    pub notifier: Arc<Notifier>,
     pub sweeper: Arc<Sweeper>,
 }
 
@@ -48,16 +50,24 @@ impl Functions {
             demo_latency: options.demo_latency,
         };
         let agents = Agents::load(&options.agents)?;
+        let (sealing, guard) = (Arc::new(options.keyring()?), options.guard()?);
+        let webhooks = Webhooks {
+            keys: Some(Arc::clone(&sealing)),
+            guard: guard.clone(),
+            most: Webhooks::MOST,
+        };
+        let viewer = Viewer {
+            pool: pool.clone(),
+            objects: Arc::clone(&objects),
+            scope_key: Arc::from(keys.scope.expose().as_bytes()),
+        };
         let desk = Desk {
-            viewer: Viewer {
-                pool: pool.clone(),
-                objects: Arc::clone(&objects),
-                scope_key: Arc::from(keys.scope.expose().as_bytes()),
-            },
+            viewer: viewer.clone(),
             queues: Arc::clone(&queues),
             ids: Arc::new(Ids::random()),
             limits: a2a::inbound::Limits::default(),
             idempotent: options.idempotent,
+            webhooks,
         };
         let ingress = Ingress {
             desk: Arc::new(desk),
@@ -99,6 +109,16 @@ impl Functions {
             },
             patience: Patience { max_attempts: 4, max_age: Duration::from_mins(10) },
         };
+        let ids = Ids::random();
+        let notifier = Notifier {
+            viewer,
+            queues: Arc::clone(&queues),
+            owner: ids.uuid().to_string(),
+            ids,
+            keys: sealing,
+            post: Post::new(guard, Duration::from_secs(15), Arc::new(SystemLookup))?,
+            patience: push_notifier::Patience::default(),
+        };
         let sweeper = Sweeper {
             pool: pool.clone(),
             queues: Arc::clone(&queues),
@@ -107,6 +127,7 @@ impl Functions {
             pace: Pace {
                 outbox_grace: Duration::from_secs(5),
                 due_grace: Duration::from_secs(10),
+                webhook_grace: Duration::from_secs(10),
                 ..Pace::default()
             },
         };
@@ -116,6 +137,7 @@ impl Functions {
             orchestrator: Arc::new(orchestrator),
             controller: Arc::new(controller),
             publisher: Arc::new(publisher),
+            notifier: Arc::new(notifier),
             sweeper: Arc::new(sweeper),
         })
     }

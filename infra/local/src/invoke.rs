@@ -21,8 +21,14 @@ use crate::options::{Keys, Options};
 use crate::s3::LocalS3;
 
 /// The names that `--function` takes.
-pub const FUNCTIONS: [&str; 5] =
-    ["a2a-ingress", "run-orchestrator", "sandbox-controller", "artifact-publisher", "sweeper"];
+pub const FUNCTIONS: [&str; 6] = [
+    "a2a-ingress",
+    "run-orchestrator",
+    "sandbox-controller",
+    "artifact-publisher",
+    "push-notifier",
+    "sweeper",
+];
 
 /// One handler is alone: what it sends stays in the outbox, for the next `serve`.
 #[derive(Debug)]
@@ -73,6 +79,11 @@ pub async fn invoke(options: &Options, function: &str, file: &Path) -> anyhow::R
         "artifact-publisher" => {
             let event = serde_json::from_str(&text).context("read the event")?;
             serde_json::to_value(functions.publisher.handle(event).await)?
+        }
+        "push-notifier" => {
+            let event = serde_json::from_str(&text).context("read the event")?;
+            let budget = Budget::of(Duration::from_mins(15));
+            serde_json::to_value(functions.notifier.handle(event, budget).await)?
         }
         "sweeper" => json!({"swept": format!("{:?}", functions.sweeper.sweep().await)}),
         other => bail!("there is no function {other}; there are {}", FUNCTIONS.join(", ")),

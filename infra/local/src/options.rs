@@ -4,8 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cloud::s3::S3Settings;
 use lambda_kit::env::{Env, Secret};
+use sealing::Keyring;
+use webhook::Guard;
 
 /// How a system is set up. [`Options::default`] is what `serve` does without arguments.
 #[derive(Debug, Clone)]
@@ -33,6 +37,12 @@ pub struct Options {
     pub sandboxd: Option<PathBuf>,
     /// A bucket elsewhere (`COGNITION_S3_*`); without it, a folder in `data` behind an S3 endpoint.
     pub s3: Option<S3Settings>,
+    /// Webhooks that may be called although they are none of the public internet: hosts, hosts with a
+    /// port, networks.
+    pub allow_webhooks: Vec<String>,
+    /// The keys that seal webhooks (`COGNITION_PUSH_KEYS`); without them, one that `data` keeps.
+    /// Processes on one database need the same.
+    pub push_keys: Option<Secret>,
     /// The keys of sandboxes and of storage namespaces; without them, those that `data` keeps.
     pub keys: Option<Keys>,
 }
@@ -53,6 +63,8 @@ impl Default for Options {
             sweep_every: Duration::from_secs(5),
             sandboxd: None,
             s3: None,
+            allow_webhooks: Vec::new(),
+            push_keys: None,
             keys: None,
         }
     }
@@ -71,6 +83,10 @@ impl Options {
         if let Some((runtime, scope)) = runtime.zip(scope) {
             self.keys = Some(Keys { runtime: Secret::new(runtime), scope: Secret::new(scope) });
         }
+        self.push_keys = env.value("COGNITION_PUSH_KEYS").map(Secret::new);
+        if let Some(allow) = env.value("COGNITION_PUSH_ALLOW") {
+            self.allow_webhooks.push(allow.to_owned());
+        }
         if env.value("COGNITION_A2A_IDEMPOTENCY") == Some("off") {
             self.idempotent = false;
         }
@@ -83,6 +99,23 @@ impl Options {
             (None, true) => "sqlite::memory:".to_owned(),
             (None, false) => format!("sqlite:{}", self.data.join("cognition.db").display()),
         }
+    }
+
+    /// The keys that seal webhooks. Asks the data folder, which must be there.
+    pub(crate) fn keyring(&self) -> anyhow::Result<Keyring> {
+        let text = match &self.push_keys {
+            Some(keys) => keys.expose().to_owned(),
+            None => {
+                let key = hex::decode(kept(&self.data, "push.key")?.expose())?;
+                format!("local:{}", STANDARD.encode(key))
+            }
+        };
+        Keyring::parse(&text).context("read the keys of webhooks")
+    }
+
+    pub(crate) fn guard(&self) -> anyhow::Result<Guard> {
+        let allow = self.allow_webhooks.join(",").parse();
+        Ok(Guard::new(allow.context("read the webhooks that are allowed")?))
     }
 
     pub(crate) fn sandboxd(&self) -> anyhow::Result<PathBuf> {

@@ -65,6 +65,7 @@ impl System {
         migrations::migrate(&pool).await?;
         if alone.is_some() {
             store::runs::abandon_all(&pool).await?;
+            store::webhooks::abandon_all(&pool).await?;
         }
         let keys = match &options.keys {
             Some(keys) => keys.clone(),
@@ -149,7 +150,7 @@ impl System {
         vec![
             format!("database   {database}"),
             format!("objects    {objects}"),
-            "queues     in this process (runs, sandboxes, publications)".to_owned(),
+            "queues     in this process (runs, sandboxes, publications, notifications)".to_owned(),
             "sandboxes  one server process each".to_owned(),
             format!("agents     {}", agents.join(", ")),
             format!("A2A        {}", self.url),
@@ -191,6 +192,11 @@ fn consume(queues: &LocalQueues, functions: &Functions, runs: usize) -> anyhow::
     on_queue(queues, Queue::Publications, runs, move |event| {
         let publisher = Arc::clone(&publisher);
         async move { publisher.handle(event).await }
+    })?;
+    let notifier = Arc::clone(&functions.notifier);
+    on_queue(queues, Queue::Notifications, runs, move |event| {
+        let notifier = Arc::clone(&notifier);
+        async move { notifier.handle(event, Budget::of(INVOCATION)).await }
     })
 }
 

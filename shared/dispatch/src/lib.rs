@@ -20,6 +20,12 @@ pub async fn send(pool: &Pool, queues: &dyn Queues, outgoing: Outgoing) {
     }
 }
 
+/// Sends what committed transactions of this pool have left for whoever comes first: messages that
+/// tell of appended events. For every function that has appended some.
+pub async fn flush(pool: &Pool, queues: &dyn Queues) {
+    send_all(pool, queues, pool.take_hints()).await;
+}
+
 /// [`send`], for all that a transaction has made, in its order.
 pub async fn send_all(
     pool: &Pool,

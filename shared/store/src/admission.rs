@@ -14,6 +14,7 @@ use messages::runs::{Reason, RunReady};
 use crate::conversation::{self, Envelope, NewMessage, Role};
 use crate::events::{self, Source};
 use crate::outbox::{self, Outgoing};
+use crate::webhooks::{self, NewWebhook, Put};
 use crate::{Error, Pool, Tx};
 
 /// A validated request.
@@ -38,6 +39,8 @@ pub struct Admission<'a> {
     pub manifest_digest: &'a str,
     /// How long the run may take in all.
     pub timeout: Duration,
+    /// Whom to tell of the task's updates, from the first one of this run on.
+    pub webhook: Option<NewWebhook<'a>>,
 }
 
 /// What became of a request.
@@ -56,6 +59,8 @@ pub enum Admitted {
     ContextMismatch,
     /// The task has ended.
     Ended(TaskState),
+    /// The task has as many webhooks as it may have.
+    TooManyWebhooks,
 }
 
 /// A request that was taken.
@@ -95,12 +100,13 @@ pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Ad
             return refused(&mut tx, &scope, request, Admitted::Busy).await;
         }
         match write(&mut tx, ids, &scope, request, &target).await? {
-            Some(admitted) => {
+            Written::Yes(admitted) => {
                 tx.commit().await?;
                 return Ok(Admitted::New(admitted));
             }
             // Another process admitted this messageId while we wrote: its answer is ours.
-            None => tx.rollback().await?,
+            Written::MessageIdTaken => tx.rollback().await?,
+            Written::TooManyWebhooks => return Ok(Admitted::TooManyWebhooks),
         }
     }
 }
@@ -243,14 +249,21 @@ async fn has_live_run(tx: &mut Tx, scope: &ScopeDigest, session: SessionId) -> R
     Ok(row.is_some())
 }
 
-/// Writes everything that a new request is. `None` when its messageId is taken.
+/// What became of the writes of a request.
+enum Written {
+    Yes(Taken),
+    MessageIdTaken,
+    TooManyWebhooks,
+}
+
+/// Writes everything that a new request is.
 async fn write(
     tx: &mut Tx,
     ids: &Ids,
     scope: &ScopeDigest,
     request: &Admission<'_>,
     target: &Target,
-) -> Result<Option<Taken>, Error> {
+) -> Result<Written, Error> {
     let run = ids.run();
     put_task(tx, scope, request, target, run).await?;
     put_run(tx, scope, request, target, run).await?;
@@ -276,11 +289,18 @@ async fn write(
     )
     .await?;
     if !taken {
-        return Ok(None);
+        return Ok(Written::MessageIdTaken);
     }
     for (index, part) in request.parts.iter().enumerate() {
         let part = part.clone().stored(target.task, request.message_id, index);
         conversation::put_part(tx, scope, message, index, &part).await?;
+    }
+    if let Some(webhook) = &request.webhook {
+        let of = webhooks::Of { scope, agent: request.agent, task: target.task };
+        match webhooks::put(tx, ids, of, target.session, webhook).await? {
+            Put::Yes => {}
+            Put::TooMany => return Ok(Written::TooManyWebhooks),
+        }
     }
     let source = Source { scope, session: target.session, task: target.task, run };
     let status = EventBody::Status { state: TaskState::Submitted, message: None, code: None };
@@ -288,7 +308,7 @@ async fn write(
     let reason = if target.continues { Reason::Continued } else { Reason::Admitted };
     let ready = RunReady::new(run, scope.clone(), reason);
     let outgoing = outbox::put(tx, ids, scope, &ready, Duration::ZERO).await?;
-    Ok(Some(Taken { task: target.task, run, after: sequence - 1, outgoing }))
+    Ok(Written::Yes(Taken { task: target.task, run, after: sequence - 1, outgoing }))
 }
 
 async fn put_task(

@@ -19,6 +19,7 @@
 //! (`synchronous = normal`). `:memory:` has one connection for all.
 
 pub(crate) mod dialect;
+mod hints;
 mod postgres;
 mod row;
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite tells"))]
@@ -36,6 +37,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 use crate::error::{Error, InvalidUrl};
+use crate::outbox::Outgoing;
+use hints::Hints;
 
 pub use row::Row;
 pub use signal::Wake;
@@ -56,6 +59,7 @@ pub struct Pool(Arc<Shared>);
 struct Shared {
     backend: Backend,
     statements: AtomicU64,
+    hints: Hints,
 }
 
 #[derive(Debug)]
@@ -99,7 +103,7 @@ impl Pool {
     }
 
     fn over(backend: Backend) -> Self {
-        Self(Arc::new(Shared { backend, statements: AtomicU64::new(0) }))
+        Self(Arc::new(Shared { backend, statements: AtomicU64::new(0), hints: Hints::default() }))
     }
 
     /// How many statements this pool and its transactions were asked for: what a reader costs.
@@ -156,7 +160,14 @@ impl Pool {
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(sqlite) => Open::Sqlite(sqlite.begin(mode).await?),
         };
-        Ok(Tx { open, pool: self.clone(), topics: Vec::new(), broken: false })
+        let (topics, hints) = (Vec::new(), Vec::new());
+        Ok(Tx { open, pool: self.clone(), topics, broken: false, hints })
+    }
+
+    /// Takes the messages that committed transactions of this pool and its clones have left to be
+    /// sent by whoever comes first. They are in the outbox too.
+    pub fn take_hints(&self) -> Vec<Outgoing> {
+        self.0.hints.take()
     }
 
     /// Runs one statement on its own and returns its rows.
@@ -229,6 +240,8 @@ pub struct Tx {
     topics: Vec<Uuid>,
     /// Set while a statement is under way, and for good when it does not end well.
     broken: bool,
+    /// Messages of this transaction's outbox for which no caller waits.
+    hints: Vec<Outgoing>,
 }
 
 #[derive(Debug)]
@@ -289,7 +302,16 @@ impl Tx {
             Open::Postgres(open) => open.commit().await,
             #[cfg(feature = "sqlite")]
             Open::Sqlite(open) => open.commit(self.topics).await,
-        }
+        }?;
+        self.pool.0.hints.add(self.hints);
+        Ok(())
+    }
+
+    /// Leaves a message of this transaction's outbox to whoever asks the pool for it after the
+    /// commit ([`Pool::take_hints`]): for messages that come about deep inside, where no caller
+    /// waits for them.
+    pub(crate) fn hint(&mut self, outgoing: Outgoing) {
+        self.hints.push(outgoing);
     }
 
     /// Undoes the transaction and waits until that is done.

@@ -7,7 +7,7 @@ use domain::{Event, EventBody, RunId, ScopeDigest, SessionId, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::Wake;
-use crate::{Error, Lease, Pool, Row, Tx};
+use crate::{Error, Lease, Pool, Row, Tx, webhooks};
 
 /// The version of the stored payload.
 pub const VERSION: u32 = 1;
@@ -78,7 +78,7 @@ pub(crate) async fn append(
             "-- store::events::next_sequence
              update sessions set last_sequence = last_sequence + 1
               where session_id = $1 and scope_digest = $2
-             returning last_sequence",
+             returning last_sequence, has_webhooks",
             &[source.session.into(), source.scope.as_str().into()],
         )
         .await?
@@ -115,7 +115,15 @@ pub(crate) async fn append(
         ],
     )
     .await?;
+    if row.get("has_webhooks")? && is_for_clients(body) {
+        webhooks::tell(tx, source, sequence).await?;
+    }
     Ok(Some(sequence))
+}
+
+/// Whether clients may get to see such an event.
+const fn is_for_clients(body: &EventBody) -> bool {
+    !matches!(body, EventBody::ToolCalled { .. } | EventBody::ToolFinished { .. })
 }
 
 /// The task's events after `sequence`, oldest first: what a tail polls. One indexed query.

@@ -55,7 +55,8 @@ pub async fn sent(pool: &Pool, id: OutboxId) -> Result<(), Error> {
 
 /// Takes up to `limit` messages that are due and were left by their senders, moves them
 /// `retry_after` into the future, and returns them for sending. Two sweepers take different ones;
-/// one that dies after this leaves them due again later.
+/// one that dies after this leaves them due again later. Messages for queues that this version does
+/// not know are left alone: a newer one has written them.
 pub async fn take_due(
     pool: &Pool,
     limit: i64,
@@ -63,12 +64,15 @@ pub async fn take_due(
     retry_after: Duration,
 ) -> Result<Vec<Outgoing>, Error> {
     let mut tx = pool.begin().await?;
+    let known = Queue::ALL.map(|queue| format!("'{queue}'")).join(", ");
     let rows = tx
         .query(
-            "-- store::outbox::take_due
-             select outbox_id, queue, body from outbox
-              where not_before <= seconds_from_now($1)
-              order by not_before limit $2 for update skip locked",
+            &format!(
+                "-- store::outbox::take_due
+                 select outbox_id, queue, body from outbox
+                  where not_before <= seconds_from_now($1) and queue in ({known})
+                  order by not_before limit $2 for update skip locked"
+            ),
             &[(-grace.as_secs_f64()).into(), limit.into()],
         )
         .await?;

@@ -109,6 +109,7 @@ impl World {
             manifest: "{}",
             manifest_digest: "d",
             timeout: Duration::from_secs(3600),
+            webhook: None,
         };
         let Admitted::New(taken) = admit(&pool, &Ids::random(), &request).await.unwrap() else {
             panic!("nobody else is here")

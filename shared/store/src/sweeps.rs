@@ -6,6 +6,8 @@
 
 mod publications;
 mod runs;
+mod webhooks;
 
 pub use publications::{Waiting, ask_again, waiting};
 pub use runs::{Crash, RunRef, after_crash, crashed, due, overdue, remind, time_out};
+pub use webhooks::{SilentWebhook, remind_webhook, silent_webhooks};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use cognition_local::functions::Functions;
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -216,8 +216,10 @@ pub(crate) fn deliver(
             }
             Queue::Sandboxes => functions.controller.handle(event).await,
             Queue::Publications => functions.publisher.handle(event).await,
-            // Nobody registers a webhook in these stories.
-            Queue::Notifications => SqsBatchResponse::default(),
+            Queue::Notifications => {
+                let budget = Budget::of(Duration::from_mins(15));
+                functions.notifier.handle(event, budget).await
+            }
         };
         (!response.batch_item_failures.is_empty()).then_some(letter)
     })

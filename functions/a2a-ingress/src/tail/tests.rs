@@ -32,6 +32,7 @@ async fn task(pool: &Pool) -> Taken {
         manifest: "{}",
         manifest_digest: "d",
         timeout: Duration::from_secs(60),
+        webhook: None,
     };
     match admit(pool, &Ids::random(), &request).await.unwrap() {
         Admitted::New(taken) => taken,

@@ -4,20 +4,26 @@ use std::sync::Arc;
 
 use a2a_ingress::agents::Agents;
 use a2a_ingress::scope::{ScopeSettings, ScopeSource};
-use a2a_ingress::{Address, Desk, Ingress, ResponseBody, Viewer, event};
+use a2a_ingress::{Address, Desk, Ingress, ResponseBody, Viewer, Webhooks, event};
 use domain::{Ids, RunId, Scope, TaskId};
 use http::Response;
 use http_body_util::BodyExt as _;
 use messages::{Message as _, runs::RunReady};
+use sealing::Keyring;
 use serde_json::{Value, json};
 use store::runs::{Claim, claim};
 use store::{Lease, Pool};
 use testkit::{MemoryObjects, MemoryQueues};
+use webhook::Guard;
 
 pub(crate) struct Scene {
     pub(crate) ingress: Ingress,
     pub(crate) queues: Arc<MemoryQueues>,
     pub(crate) pool: Pool,
+}
+
+pub(crate) fn keys() -> Keyring {
+    Keyring::parse("k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=").unwrap()
 }
 
 pub(crate) fn scene(pool: &Pool) -> Scene {
@@ -55,6 +61,7 @@ pub(crate) fn scene_with(pool: &Pool, queues: MemoryQueues) -> Scene {
         ids: Arc::new(Ids::random()),
         limits: a2a::inbound::Limits::default(),
         idempotent: true,
+        webhooks: Webhooks { keys: Some(Arc::new(keys())), guard: Guard::default(), most: 3 },
     };
     let ingress = Ingress {
         desk: Arc::new(desk),

@@ -205,6 +205,7 @@ pub(crate) async fn admit_one(pool: &Pool, ids: &Ids, scope: &Scope) -> (TaskId,
         manifest: "{}",
         manifest_digest: "d",
         timeout: Duration::from_hours(1),
+        webhook: None,
     };
     match admit(pool, ids, &request).await.unwrap() {
         Admitted::New(taken) => (taken.task, taken.run),

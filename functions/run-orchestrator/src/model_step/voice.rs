@@ -69,7 +69,9 @@ impl<'a> Voice<'a> {
     async fn persist(&mut self, texts: impl IntoIterator<Item = String>) -> Result<(), Stop> {
         let (events, output) = self.show(texts)?;
         if !events.is_empty() {
-            runs::append(&self.worker.on.pool, &self.worker.lease, &events, output).await?;
+            let on = self.worker.on;
+            runs::append(&on.pool, &self.worker.lease, &events, output).await?;
+            dispatch::flush(&on.pool, &*on.queues).await;
         }
         Ok(())
     }

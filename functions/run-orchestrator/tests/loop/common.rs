@@ -139,6 +139,7 @@ impl Setup {
             manifest: &manifest,
             manifest_digest: &hex::encode(Sha256::digest(&manifest)),
             timeout: self.timeout,
+            webhook: None,
         };
         match admit(pool, &Ids::random(), &request).await.unwrap() {
             Admitted::New(taken) => taken,

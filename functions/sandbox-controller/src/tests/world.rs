@@ -106,6 +106,7 @@ impl World {
             manifest: "{}",
             manifest_digest: "d",
             timeout: Duration::from_hours(1),
+            webhook: None,
         };
         let Admitted::New(taken) = admit(&self.pool, &self.ids, &request).await.unwrap() else {
             panic!("the context is busy")

@@ -90,6 +90,7 @@ impl World {
             manifest: "{}",
             manifest_digest: "d",
             timeout: Duration::from_hours(1),
+            webhook: None,
         };
         admit(&self.pool, &self.ids, &request).await
     }

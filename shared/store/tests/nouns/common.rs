@@ -91,6 +91,7 @@ impl Request {
             manifest: "{}",
             manifest_digest: "d",
             timeout: self.timeout,
+            webhook: None,
         };
         admit(pool, &Ids::random(), &request).await.unwrap()
     }

@@ -1,0 +1,1 @@
+//! The notifier on real databases, and receivers that are real servers.

@@ -7,4 +7,6 @@
 
 mod bindings;
 mod operations;
+mod security;
 mod streams;
+mod versions;

@@ -1,5 +1,7 @@
-//! The A2A 1.0 protocol: its objects, its JSON, its operations, its two bindings, and our domain
-//! seen through them. **The only crate that knows A2A; it does no I/O and knows no web framework.**
+//! The A2A 1.0 protocol: its objects, its JSON, its operations, its two bindings, 0.3 in front of
+//! them, and our domain seen through them.
+//!
+//! **The only crate that knows A2A; it does no I/O and knows no web framework.**
 //!
 //! - [`types`]: the protocol's objects, read tolerantly and written exactly (own ProtoJSON codec)
 //! - [`operations`]: what a service can do, as one trait

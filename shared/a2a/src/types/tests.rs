@@ -1,3 +1,4 @@
+mod probes;
 mod requests;
 mod second_opinion;
 

@@ -1,6 +1,8 @@
 //! V2: version 0.3 in front of the same operations. What is sent and expected here is what its SDKs
 //! send and read.
 
+mod roundtrip;
+
 use super::*;
 use crate::types::{
     Artifact, Base64, Content, JsonObject, JsonText, TaskArtifactUpdateEvent, Timestamp,

@@ -1,13 +1,13 @@
-//! The texts: those of the sizes at which other codecs have been measured.
+//! The texts, of about the sizes at which other codecs have been measured.
 
 use std::fmt::Write as _;
 
-/// Parameters of `SendMessage`, 230 bytes.
+/// Parameters of `SendMessage`.
 pub(crate) fn send() -> String {
     r#"{"message":{"messageId":"0b1c2d3e-4f50-4617-8293-a4b5c6d7e8f9","contextId":"c-1","role":"ROLE_USER","parts":[{"text":"Analyze sales of 10, 20 and 30 dollars. Give me a CSV and a useful report."}]},"configuration":{"historyLength":10}}"#.to_owned()
 }
 
-/// A task after so many turns, 0.7 kB and 0.7 kB for each turn.
+/// A task after so many turns.
 pub(crate) fn task(turns: u32) -> String {
     let mut history = String::new();
     for turn in 0..turns {

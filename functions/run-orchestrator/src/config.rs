@@ -119,7 +119,7 @@ impl Config {
 mod tests {
     use super::*;
 
-    const NEEDED: [(&str, &str); 5] = [
+    const NEEDED: [(&str, &str); 6] = [
         ("COGNITION_DATABASE_URL", "postgres://localhost/x"),
         ("COGNITION_QUEUE_RUNS_URL", "https://queue/runs"),
         ("COGNITION_QUEUE_SANDBOXES_URL", "https://queue/sandboxes"),

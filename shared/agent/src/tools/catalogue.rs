@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::args::{Field, Kind, Need, schema};
+use super::say;
 
 /// What a provider is told of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,68 +218,20 @@ impl BuiltIn {
                     ]
                 }
             }
-            Self::AskClient => {
-                const {
-                    &[
-                        text("question", "What the client is told."),
-                        Field {
-                            name: "need",
-                            kind: Kind::Choice(&["input", "authorization"]),
-                            need: Need::Default("\"input\""),
-                            about: "What is missing.",
-                        },
-                    ]
-                }
-            }
-            Self::DeclineTask => const { &[text("reason", "What the client is told.")] },
-            Self::ReplyDirectly => const { &[text("text", "The message.")] },
-            Self::Conclude => const { &[text("message", "What the client is told.")] },
-            Self::PutArtifact => {
-                const {
-                    &[
-                        optional("text", "The content, if it is text."),
-                        Field {
-                            name: "data",
-                            kind: Kind::Any,
-                            need: Need::Optional,
-                            about: "The content, if it is a JSON value.",
-                        },
-                        optional("url", "The content, if it is elsewhere. Nobody fetches it."),
-                        optional("artifact_id", "Which artifact; without it, a new one."),
-                        optional("name", "The artifact's name."),
-                        optional("description", "What the artifact is."),
-                        optional("media_type", "The content's media type."),
-                        optional("filename", "The content's file name."),
-                        Field {
-                            name: "extensions",
-                            kind: Kind::Texts,
-                            need: Need::Optional,
-                            about: "URIs of the protocol extensions that the artifact follows.",
-                        },
-                        Field {
-                            name: "append",
-                            kind: Kind::Boolean,
-                            need: Need::Default("false"),
-                            about: "Add to what the artifact holds instead of replacing it.",
-                        },
-                        Field {
-                            name: "last_chunk",
-                            kind: Kind::Boolean,
-                            need: Need::Default("true"),
-                            about: "Nothing more will be added.",
-                        },
-                    ]
-                }
-            }
+            Self::AskClient
+            | Self::DeclineTask
+            | Self::ReplyDirectly
+            | Self::Conclude
+            | Self::PutArtifact => say::fields(self),
         }
     }
 }
 
-const fn text(name: &'static str, about: &'static str) -> Field {
+pub(super) const fn text(name: &'static str, about: &'static str) -> Field {
     Field { name, kind: Kind::Text, need: Need::Required, about }
 }
 
-const fn optional(name: &'static str, about: &'static str) -> Field {
+pub(super) const fn optional(name: &'static str, about: &'static str) -> Field {
     Field { name, kind: Kind::Text, need: Need::Optional, about }
 }
 

@@ -4,8 +4,8 @@ use domain::agent_definition::ClientTool;
 use domain::{About, ArtifactContent, ArtifactId};
 use serde_json::Value;
 
-use super::BuiltIn;
-use super::args::Args;
+use super::args::{Args, Field, Kind, Need as Needed};
+use super::{BuiltIn, catalogue};
 use crate::speech::{LastWord, Need};
 
 /// The longest id of an artifact that a model chooses, in bytes.
@@ -56,6 +56,69 @@ impl BuiltIn {
                 | Self::Conclude
                 | Self::PutArtifact
         )
+    }
+}
+
+/// The arguments of a client tool; other tools have none here.
+pub(super) const fn fields(tool: BuiltIn) -> &'static [Field] {
+    match tool {
+        BuiltIn::AskClient => {
+            const {
+                &[
+                    catalogue::text("question", "What the client is told."),
+                    Field {
+                        name: "need",
+                        kind: Kind::Choice(&["input", "authorization"]),
+                        need: Needed::Default("\"input\""),
+                        about: "What is missing.",
+                    },
+                ]
+            }
+        }
+        BuiltIn::DeclineTask => const { &[catalogue::text("reason", "What the client is told.")] },
+        BuiltIn::ReplyDirectly => const { &[catalogue::text("text", "The message.")] },
+        BuiltIn::Conclude => const { &[catalogue::text("message", "What the client is told.")] },
+        BuiltIn::PutArtifact => {
+            const {
+                &[
+                    catalogue::optional("text", "The content, if it is text."),
+                    Field {
+                        name: "data",
+                        kind: Kind::Any,
+                        need: Needed::Optional,
+                        about: "The content, if it is a JSON value.",
+                    },
+                    catalogue::optional(
+                        "url",
+                        "The content, if it is elsewhere. Nobody fetches it.",
+                    ),
+                    catalogue::optional("artifact_id", "Which artifact; without it, a new one."),
+                    catalogue::optional("name", "The artifact's name."),
+                    catalogue::optional("description", "What the artifact is."),
+                    catalogue::optional("media_type", "The content's media type."),
+                    catalogue::optional("filename", "The content's file name."),
+                    Field {
+                        name: "extensions",
+                        kind: Kind::Texts,
+                        need: Needed::Optional,
+                        about: "URIs of the protocol extensions that the artifact follows.",
+                    },
+                    Field {
+                        name: "append",
+                        kind: Kind::Boolean,
+                        need: Needed::Default("false"),
+                        about: "Add to what the artifact holds instead of replacing it.",
+                    },
+                    Field {
+                        name: "last_chunk",
+                        kind: Kind::Boolean,
+                        need: Needed::Default("true"),
+                        about: "Nothing more will be added.",
+                    },
+                ]
+            }
+        }
+        _ => &[],
     }
 }
 

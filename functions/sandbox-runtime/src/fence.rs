@@ -53,12 +53,12 @@ impl Fence {
 
     /// Whether a request's owner is the current one. A higher run fence is remembered.
     pub(crate) fn admit(&self, ticket: Ticket) -> Result<(), Refusal> {
-        self.read(|owner| owner.check(ticket))?;
-        if ticket.run_fence.is_some() {
-            let mut owner = self.owner.write().unwrap_or_else(PoisonError::into_inner);
-            owner.check(ticket)?;
-            owner.run_fence = owner.run_fence.max(ticket.run_fence);
+        if ticket.run_fence.is_none() {
+            return self.read(|owner| owner.check(ticket));
         }
+        let mut owner = self.owner.write().unwrap_or_else(PoisonError::into_inner);
+        owner.check(ticket)?;
+        owner.run_fence = owner.run_fence.max(ticket.run_fence);
         Ok(())
     }
 

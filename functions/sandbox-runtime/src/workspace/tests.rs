@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use sandbox_protocol::files::StatRequest;
 use sandbox_protocol::glob::Pattern;
+use sandbox_protocol::limits::{
+    MAX_ENTRIES, MAX_GLOB_MATCHES, MAX_MATCHED_LINE, MAX_SEARCHED_FILE,
+};
 use tempfile::TempDir;
 
 use super::draft::Draft;
@@ -87,6 +90,15 @@ fn scenario_37_the_limit_is_inclusive() {
     assert_eq!(workspace.read_bounded(&path("empty"), 1).unwrap().bytes, b"");
 }
 
+/// No room is made for what its size says.
+#[test]
+fn scenario_37_a_file_of_any_size_is_refused() {
+    let (_folder, workspace) = workspace();
+    let file = std::fs::File::create(workspace.root().join("huge")).unwrap();
+    file.set_len(1 << 43).unwrap();
+    assert_eq!(code(workspace.read_bounded(&path("huge"), 10)), ErrorCode::TooLarge);
+}
+
 #[test]
 fn scenario_37_a_file_that_changes_while_it_is_read_is_refused() {
     let (_folder, workspace) = workspace();
@@ -129,6 +141,37 @@ fn a_draft_that_does_not_land_leaves_nothing_and_is_never_listed() {
     drop(draft);
     assert_eq!(std::fs::read_dir(workspace.root()).unwrap().count(), 1);
     assert_eq!(std::fs::read(workspace.root().join("file")).unwrap(), b"old");
+}
+
+#[test]
+fn scenario_34_what_stands_at_a_target_is_looked_at_before_a_draft_is_begun() {
+    let (_folder, workspace) = workspace();
+    symlink("../secret", workspace.root().join("link")).unwrap();
+    std::fs::create_dir(workspace.root().join("dir")).unwrap();
+    assert_eq!(code(Draft::begin(&workspace, &path("link"))), ErrorCode::InvalidPath);
+    assert_eq!(code(Draft::begin(&workspace, &path("dir"))), ErrorCode::IsDirectory);
+}
+
+#[test]
+fn scenario_34_what_came_to_stand_at_a_target_meanwhile_is_not_replaced() {
+    let (_folder, workspace) = workspace();
+    let link = workspace.root().join("file");
+    let draft = Draft::begin(&workspace, &path("file")).unwrap();
+    symlink("../secret", &link).unwrap();
+    assert_eq!(code(draft.land(&path("file"), None)), ErrorCode::InvalidPath);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_not_replaced() {
+    let (_folder, workspace) = workspace();
+    write(&workspace, "file", "read").unwrap();
+    let (_, read) = workspace.open_file(&path("file")).unwrap();
+    let mut draft = Draft::begin(&workspace, &path("file")).unwrap();
+    draft.append(b"edited").unwrap();
+    write(&workspace, "file", "changed").unwrap();
+    assert_eq!(code(draft.land(&path("file"), Some(&read))), ErrorCode::ChangedDuringRead);
+    assert_eq!(std::fs::read(workspace.root().join("file")).unwrap(), b"changed");
 }
 
 #[test]
@@ -246,6 +289,51 @@ fn t15_exactly_the_cap_is_not_cut_short() {
     write(&workspace, "file", &"foo\n".repeat(1_001)).unwrap();
     assert_eq!(grep(&workspace, "", None, 1_000).0.len(), 1_000);
     assert!(grep(&workspace, "", None, 1_000).1);
+}
+
+#[test]
+fn a_search_passes_over_what_is_too_large_and_shows_no_more_than_a_part_of_a_line() {
+    let (_folder, workspace) = workspace();
+    let most = usize::try_from(MAX_SEARCHED_FILE).unwrap();
+    let sized = |size: usize| format!("foo\n{}", "a".repeat(size - 4));
+    write(&workspace, "file", &sized(most)).unwrap();
+    assert_eq!(grep(&workspace, "", None, 10).0.len(), 1);
+    write(&workspace, "file", &sized(most + 1)).unwrap();
+    let wanted = Grep { pattern: "foo".to_owned(), files: None, max: 10 };
+    let found = workspace.grep(&RelativePath::ROOT, &wanted, later()).unwrap();
+    assert_eq!((found.matches.len(), found.skipped), (0, 1));
+    write(&workspace, "file", &format!("foo{}", "é".repeat(MAX_MATCHED_LINE))).unwrap();
+    let found = workspace.grep(&RelativePath::ROOT, &wanted, later()).unwrap();
+    assert_eq!(found.matches[0].text.chars().count(), MAX_MATCHED_LINE);
+}
+
+#[test]
+fn a_list_and_a_glob_are_cut_short_where_there_is_too_much_and_say_so() {
+    let (_folder, workspace) = workspace();
+    let most = MAX_GLOB_MATCHES.max(MAX_ENTRIES);
+    let make = |number: usize| {
+        std::fs::write(workspace.root().join(format!("{number}")), "").unwrap();
+    };
+    let all = Pattern::parse("*").unwrap();
+    let glob = || workspace.glob(&RelativePath::ROOT, &all, later()).unwrap();
+    let list = || workspace.list(&RelativePath::ROOT).unwrap();
+    (0..most).for_each(make);
+    assert_eq!(glob().truncated, most > MAX_GLOB_MATCHES);
+    assert_eq!(list().truncated, most > MAX_ENTRIES);
+    make(most);
+    assert_eq!((glob().paths.len(), glob().truncated), (MAX_GLOB_MATCHES, true));
+    assert_eq!((list().entries.len(), list().truncated), (MAX_ENTRIES, true));
+}
+
+#[test]
+fn folders_are_entered_down_to_a_depth_and_what_lies_deeper_is_said() {
+    let (_folder, workspace) = workspace();
+    let depth = |levels: usize| vec!["d"; levels].join("/");
+    write(&workspace, &format!("{}/in", depth(256)), "").unwrap();
+    write(&workspace, &format!("{}/out", depth(257)), "").unwrap();
+    let all = Pattern::parse("**/*").unwrap();
+    let found = workspace.glob(&RelativePath::ROOT, &all, later()).unwrap();
+    assert_eq!((found.paths, found.skipped), (vec![format!("{}/in", depth(256))], 1));
 }
 
 #[test]

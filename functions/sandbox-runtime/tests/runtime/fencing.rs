@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sandbox_protocol::client::Error;
 use sandbox_protocol::exec::{ExecState, KillExec, StartExec};
-use sandbox_protocol::files::{LsRequest, ReadRequest, WriteRequest};
+use sandbox_protocol::files::{DeleteRequest, LsRequest, ReadRequest, WriteRequest};
 use sandbox_protocol::lease::LeaseRequest;
 use sandbox_protocol::{ErrorCode, Secret};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -144,4 +144,114 @@ async fn scenario_49_without_a_live_lease_nothing_changes_and_what_runs_goes_on(
     client.exec_kill(id(1), &KillExec::default()).await.unwrap();
     let read = ReadRequest { path: "file".to_owned(), ..ReadRequest::default() };
     assert_eq!(client.read(&read).await.unwrap().content, "new");
+}
+
+#[tokio::test]
+async fn scenario_21_an_adoption_may_carry_the_generation_that_it_announces() {
+    let server = Server::start().await;
+    let next = GENERATION + 1;
+    let adoption = server
+        .request_of(next, "PUT", "/v1/lease")
+        .header("content-type", "application/json")
+        .body(format!(r#"{{"generation":{next}}}"#));
+    assert_eq!(answer(adoption).await.0, 200);
+    server.stranger().with_generation(next).write(&write()).await.unwrap();
+}
+
+/// Whoever sees no new owner must not end what another one may have started meanwhile.
+#[tokio::test]
+async fn scenario_49_without_a_live_lease_nothing_is_ended_or_forgotten() {
+    let server = Server::start_with(&[("COG_LEASE_GRACE_S", "0")]).await;
+    let client = server.client();
+    let done = server.run(1, &StartExec::shell("true")).await;
+    client.exec_start(id(2), &StartExec::shell("sleep 100")).await.unwrap();
+    let past = LeaseRequest { lease_until: Some(1), ..lease(GENERATION) };
+    client.lease(&past).await.unwrap();
+    let killed = client.exec_kill(id(2), &KillExec::default()).await;
+    assert!(matches!(killed, Err(Error::Fenced)), "{killed:?}");
+    assert!(matches!(client.exec_ack(id(1)).await, Err(Error::Fenced)));
+    assert!(!client.exec_wait(id(2), Duration::ZERO).await.unwrap().is_over());
+    assert_eq!(client.exec_wait(id(1), Duration::ZERO).await.unwrap(), done);
+    // Callers that know no generations are held to the lease, too, and before their body is read.
+    let head = "POST /upload HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let mut slow = Slow::begin(&server, head, 1_000, "").await;
+    assert_eq!(slow.status().await, "HTTP/1.1 409");
+}
+
+/// A request of which half has come when another owner takes over.
+struct Slow(tokio::net::TcpStream);
+
+impl Slow {
+    async fn begin(server: &Server, head: &str, length: usize, first: &str) -> Self {
+        let mut stream =
+            tokio::net::TcpStream::connect(("127.0.0.1", server.at.port)).await.unwrap();
+        let bearer = server.token.expose();
+        let head =
+            format!("{head}authorization: Bearer {bearer}\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(first.as_bytes()).await.unwrap();
+        Self(stream)
+    }
+
+    async fn status(&mut self) -> String {
+        let mut status = [0; 12];
+        let read = self.0.read_exact(&mut status);
+        tokio::time::timeout(Duration::from_secs(10), read).await.expect("an answer").unwrap();
+        String::from_utf8_lossy(&status).into_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_request_whose_body_ends_after_another_owner_took_over_changes_nothing() {
+    let server = Server::start().await;
+    server.client().write(&write()).await.unwrap();
+    let requests = [
+        ("POST", "/v1/fs/write", r#"{"path":"late/a","content":"x"}"#),
+        ("POST", "/v1/fs/edit", r#"{"path":"file","old":"new","new":"x"}"#),
+        ("POST", "/v1/fs/mkdir", r#"{"path":"made"}"#),
+        ("POST", "/v1/fs/delete", r#"{"path":"file"}"#),
+        ("POST", "/upload", r#"{"path":"up/a","content":"x"}"#),
+        ("PUT", "/v1/execs/late", r#"{"shell":"touch ran","cwd":"there"}"#),
+    ];
+    let mut under_way = Vec::new();
+    for (method, path, body) in requests {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\nx-cog-generation: {GENERATION}\r\n"
+        );
+        let mut slow = Slow::begin(&server, &head, body.len(), "").await;
+        // The server asks for the body once it has let the request in.
+        assert_eq!(slow.status().await, "HTTP/1.1 100", "{path}");
+        let mut rest = [0; 13];
+        slow.0.read_exact(&mut rest).await.unwrap();
+        under_way.push((slow, path, body));
+    }
+    server.stranger().lease(&lease(GENERATION + 1)).await.unwrap();
+    for (mut slow, path, body) in under_way {
+        slow.0.write_all(body.as_bytes()).await.unwrap();
+        assert_eq!(slow.status().await, "HTTP/1.1 409", "{path}");
+    }
+    let left: Vec<_> = std::fs::read_dir(server.workspace()).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(std::fs::read(server.workspace().join("file")).unwrap(), b"new");
+}
+
+#[tokio::test]
+async fn a_removal_under_way_stops_when_another_owner_takes_over() {
+    let server = Server::start().await;
+    let many = StartExec::shell("mkdir many && cd many && seq 1 40000 | xargs touch");
+    assert_eq!(server.run(1, &many).await.exit_code, Some(0));
+    let count = || std::fs::read_dir(server.workspace().join("many")).map_or(0, Iterator::count);
+    let all = count();
+    let client = server.client();
+    let request = DeleteRequest { path: "many".to_owned() };
+    let adopted = async {
+        until("the removal is under way", || count() < all).await;
+        server.stranger().lease(&lease(GENERATION + 1)).await.unwrap();
+        count()
+    };
+    let (removed, left) = tokio::join!(client.delete(&request), adopted);
+    assert!(matches!(removed, Err(Error::Fenced)), "{removed:?}");
+    assert!(left > 0);
+    assert_eq!(count(), left, "nothing of the older owner's lands after the adoption");
 }

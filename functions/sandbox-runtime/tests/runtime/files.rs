@@ -246,3 +246,29 @@ async fn what_the_workload_may_not_open_a_route_does_not_open_for_it() {
     let read = server.client().read_bounded(&path("closed"), 10).await;
     assert_eq!(code(read), ErrorCode::PermissionDenied);
 }
+
+#[tokio::test]
+async fn an_edit_that_names_no_change_is_refused() {
+    let server = Server::start().await;
+    server.client().write(&write("f", "a b")).await.unwrap();
+    for (old, new) in [("", "x"), ("a", "a")] {
+        let (old, new) = (old.to_owned(), new.to_owned());
+        let path = "f".to_owned();
+        let edit = EditRequest { path, old, new, replace_all: true, ..EditRequest::default() };
+        assert_eq!(code(server.client().edit(&edit).await), ErrorCode::BadRequest);
+    }
+    assert_eq!(std::fs::read(server.workspace().join("f")).unwrap(), b"a b");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_nested_too_deeply_is_not_removed() {
+    let server = Server::start().await;
+    let folder = vec!["d"; 257].join("/");
+    server.client().mkdir(&MkdirRequest { path: folder.clone() }).await.unwrap();
+    let delete = DeleteRequest { path: "d".to_owned() };
+    assert_eq!(code(server.client().delete(&delete).await), ErrorCode::LimitExceeded);
+    assert!(server.workspace().join(folder).exists());
+    // From its second level on it is not too deep.
+    let delete = DeleteRequest { path: "d/d".to_owned() };
+    assert_eq!(server.client().delete(&delete).await.unwrap().removed, 256);
+}

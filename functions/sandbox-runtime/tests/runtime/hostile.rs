@@ -188,3 +188,27 @@ async fn on_a_shared_host_an_instance_that_is_somebodys_takes_no_hook() {
     let status = server.run(1, &StartExec::shell("echo alive")).await;
     assert_eq!(stdout(&status), "alive\n");
 }
+
+/// What such a client was about to send is not read as its next request.
+#[tokio::test]
+async fn scenario_19_a_request_that_is_turned_away_is_its_connection_s_last() {
+    let server = Server::start().await;
+    let head = "GET /v1/execs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n\r\n";
+    let mut stream = connect(server.at.port).await;
+    stream.write_all(head.repeat(2).as_bytes()).await.unwrap();
+    let reply = to_the_end(&mut stream).await;
+    assert_eq!(reply.matches("HTTP/1.1").count(), 1, "{reply}");
+    assert!(reply.to_ascii_lowercase().contains("connection: close"), "{reply}");
+}
+
+#[tokio::test]
+async fn scenario_19_a_secret_is_no_bearer_under_another_scheme() {
+    let server = Server::start().await;
+    let token = server.token.expose();
+    let with = |scheme: &str| {
+        let url = format!("{}/v1/execs", server.control_url());
+        http().get(url).header("authorization", format!("{scheme} {token}"))
+    };
+    assert_eq!(answer(with("Basic")).await, (401, "unauthorized".to_owned()));
+    assert_eq!(answer(with("bEARER")).await.0, 200);
+}

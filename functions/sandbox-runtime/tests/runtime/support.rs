@@ -156,11 +156,21 @@ impl Server {
 
     /// A request with the bearer and the generation, for what the client would not send.
     pub(crate) fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.request_of(GENERATION, method, path)
+    }
+
+    /// The same with a generation of its own.
+    pub(crate) fn request_of(
+        &self,
+        generation: i64,
+        method: &str,
+        path: &str,
+    ) -> reqwest::RequestBuilder {
         let url = format!("{}{path}", self.control_url());
         http()
             .request(method.parse().unwrap(), url)
             .bearer_auth(self.token.expose())
-            .header("x-cog-generation", GENERATION)
+            .header("x-cog-generation", generation)
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {

@@ -80,6 +80,65 @@ fn an_id_is_a_short_plain_word() {
     reserve(&journal, &"a".repeat(128)).unwrap();
 }
 
+#[test]
+fn output_is_kept_of_no_more_than_so_many_finished_commands() {
+    let journal = Journal::default();
+    let limits = Limits { kept_bytes: usize::MAX, ..LIMITS };
+    for number in 0..=MAX_KEPT + 1 {
+        let reserved = journal.reserve(&number.to_string(), [0; 32], limits).unwrap();
+        let Reserved::New(record, _) = reserved else { panic!("{number} is new") };
+        end(&record, 1);
+    }
+    let dropped = |id| journal.find(id).unwrap().status(0, 0).output_dropped;
+    assert!(dropped("0") && !dropped("1"));
+}
+
+#[test]
+fn what_still_runs_keeps_its_output() {
+    let journal = Journal::default();
+    let record = reserve(&journal, "a").unwrap();
+    let mut stdout = Window::new(1_000);
+    stdout.push(&[b'x'; 500]);
+    *record.output() = Output::Streams { stdout, stderr: Window::new(0) };
+    reserve(&journal, "b").unwrap();
+    assert_eq!(record.status(0, 0).stdout.unwrap().total, 500);
+}
+
+#[test]
+fn the_oldest_of_very_many_ids_is_forgotten_and_never_one_that_runs() {
+    let journal = Journal::default();
+    let running = reserve(&journal, "running").unwrap();
+    let mut entries = journal.lock();
+    for number in 1..MAX_KNOWN {
+        entries.by_id.insert(number.to_string(), Entry::Acknowledged);
+        entries.order.push_back(number.to_string());
+    }
+    drop(entries);
+    reserve(&journal, "one-more").unwrap();
+    assert_eq!(journal.lock().order.len(), MAX_KNOWN);
+    assert!(Arc::ptr_eq(&journal.find("running").unwrap(), &running));
+    assert_eq!(journal.acknowledge("1"), Err(UNKNOWN), "it was the oldest that did not run");
+    assert_eq!(journal.acknowledge("2"), Ok(()));
+}
+
+#[test]
+fn an_id_that_was_given_back_and_taken_again_is_listed_once() {
+    let journal = Journal::default();
+    journal.release(&reserve(&journal, "a").unwrap());
+    reserve(&journal, "a").unwrap();
+    assert_eq!(journal.list().execs.len(), 1);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_command_whose_start_failed() {
+    let journal = Journal::default();
+    let record = reserve(&journal, "a").unwrap();
+    let stopping = journal.stop_running(Duration::ZERO);
+    journal.release(&record);
+    let gone = timeout(Duration::from_secs(10), stopping.gone(Duration::from_hours(1)));
+    assert!(gone.await.is_ok());
+}
+
 proptest! {
     /// Whatever happens in whatever order, an id is new at most once.
     #[test]

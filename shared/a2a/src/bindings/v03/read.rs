@@ -1,22 +1,22 @@
 //! Requests of 0.3, read into those of 1.0.
 
-use serde::de::{Deserialize, Deserializer};
+mod message;
+mod webhook;
 
 use super::super::Call;
 use super::Dialect;
 use crate::codec;
-use crate::codec::base64::Base64;
 use crate::codec::json::JsonObject;
-use crate::codec::object::{Wire, from_object};
-use crate::codec::scalar::{Word, nullable};
+use crate::codec::object::from_object;
 use crate::error::{A2aError, Cause};
 use crate::operations::Operation;
 use crate::types::{
-    AuthenticationInfo, CancelTaskRequest, Content, GetExtendedAgentCardRequest, GetTaskRequest,
-    ListPushConfigsRequest, Message, Part, Place, Problems, PushConfigRequest, Role,
-    SendMessageConfiguration, SendMessageRequest, SubscribeToTaskRequest,
-    TaskPushNotificationConfig,
+    CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest, ListPushConfigsRequest, Place,
+    Problems, PushConfigRequest, SendMessageConfiguration, SendMessageRequest,
+    SubscribeToTaskRequest,
 };
+use message::MessageWire;
+use webhook::ConfigWire;
 
 /// Reads the parameters of `operation`. The `place` of JSON-RPC is empty.
 pub(in super::super) fn parse(
@@ -29,7 +29,9 @@ pub(in super::super) fn parse(
     match operation {
         O::SendMessage => send(text, dialect).map(Call::SendMessage),
         O::SendStreamingMessage => send(text, dialect).map(Call::SendStreamingMessage),
-        O::CreateTaskPushNotificationConfig => set(text, place).map(Call::CreatePushConfig),
+        O::CreateTaskPushNotificationConfig => {
+            webhook::set(text, place).map(Call::CreatePushConfig)
+        }
         O::GetExtendedAgentCard => {
             Ok(Call::GetExtendedAgentCard(GetExtendedAgentCardRequest::default()))
         }
@@ -103,80 +105,6 @@ fn limit(problems: &mut Problems, field: &str, value: Option<i32>) -> Option<u32
     problems.length(field, value).filter(|length| *length != 0)
 }
 
-fn set(text: &str, place: Place) -> Result<TaskPushNotificationConfig, A2aError> {
-    let wire: SetWire = codec::params(text)?;
-    let mut problems = Problems::default();
-    let task = problems.named("taskId", wire.task_id, place.id);
-    // The SDKs disagree on whether the body is the request or the configuration in it.
-    let (config, path) = match wire.config {
-        Some(nested) => (nested.push_notification_config, "config.pushNotificationConfig"),
-        None => (wire.push_notification_config, "pushNotificationConfig"),
-    };
-    let Some(config) = config else { return Err(problems.missing(path)) };
-    let mut config = config.read(&mut problems, path);
-    config.id = config.id.or(wire.config_id).or_else(|| Some(task.clone()));
-    config.task_id = Some(task);
-    problems.none(config)
-}
-
-struct SetWire {
-    task_id: Option<String>,
-    config_id: Option<String>,
-    push_notification_config: Option<ConfigWire>,
-    config: Option<NestedWire>,
-}
-
-from_object!(SetWire {
-    task_id: "taskId" | "task_id",
-    config_id: "configId" | "config_id",
-    push_notification_config: "pushNotificationConfig" | "push_notification_config",
-    config: "config",
-});
-
-struct NestedWire {
-    push_notification_config: Option<ConfigWire>,
-}
-
-from_object!(NestedWire {
-    push_notification_config: "pushNotificationConfig" | "push_notification_config",
-});
-
-struct ConfigWire {
-    id: Option<String>,
-    url: String,
-    token: Option<String>,
-    authentication: Option<AuthenticationWire>,
-}
-
-from_object!(ConfigWire { id: "id", url: "url", token: "token", authentication: "authentication" });
-
-struct AuthenticationWire {
-    schemes: Vec<String>,
-    credentials: Option<String>,
-}
-
-from_object!(AuthenticationWire { schemes: "schemes", credentials: "credentials" });
-
-impl ConfigWire {
-    /// Of several schemes the first one is used.
-    fn read(self, problems: &mut Problems, path: &str) -> TaskPushNotificationConfig {
-        let authentication = self.authentication.map(|given| AuthenticationInfo {
-            scheme: given.schemes.into_iter().next().unwrap_or_default(),
-            credentials: given.credentials,
-        });
-        let config = TaskPushNotificationConfig {
-            tenant: None,
-            id: self.id,
-            task_id: None,
-            url: self.url,
-            token: self.token,
-            authentication,
-        };
-        config.check(problems, &format!("{path}."), "schemes[0]");
-        config
-    }
-}
-
 fn send(text: &str, dialect: Dialect) -> Result<SendMessageRequest, A2aError> {
     let wire: SendWire = codec::params(text)?;
     let mut problems = Problems::default();
@@ -231,168 +159,5 @@ impl ConfigurationWire {
                 .push_notification_config
                 .map(|config| config.read(problems, field)),
         }
-    }
-}
-
-struct MessageWire {
-    message_id: String,
-    context_id: Option<String>,
-    task_id: Option<String>,
-    role: OldRole,
-    parts: Vec<PartWire>,
-    metadata: Option<JsonObject>,
-    extensions: Vec<String>,
-    reference_task_ids: Vec<String>,
-}
-
-from_object!(MessageWire {
-    message_id: "messageId" | "message_id",
-    context_id: "contextId" | "context_id",
-    task_id: "taskId" | "task_id",
-    role: "role",
-    parts: "parts" | "content",
-    metadata: "metadata",
-    extensions: "extensions",
-    reference_task_ids: "referenceTaskIds" | "reference_task_ids",
-});
-
-impl MessageWire {
-    fn read(self, dialect: Dialect, problems: &mut Problems) -> Message {
-        let field = match dialect {
-            Dialect::JsonRpc => "parts",
-            Dialect::Rest => "content",
-        };
-        let found = self.parts.len();
-        let parts = self.parts.into_iter().enumerate();
-        let parts: Vec<Part> = parts
-            .filter_map(|(index, part)| {
-                let part = part.read(dialect);
-                if let Err(problem) = part {
-                    problems.add(&format!("message.{field}[{index}]"), problem);
-                }
-                part.ok()
-            })
-            .collect();
-        let message = Message {
-            message_id: self.message_id,
-            context_id: self.context_id,
-            task_id: self.task_id,
-            role: self.role.0,
-            parts,
-            metadata: self.metadata,
-            extensions: self.extensions,
-            reference_task_ids: self.reference_task_ids,
-        };
-        // Parts that are wrong have been told of; that there is none left is no news.
-        let parts_field = format!("message.{field}");
-        let violations = message.violations("message", field).into_iter();
-        problems.extend(violations.filter(|v| found == 0 || v.field != parts_field).collect());
-        message
-    }
-}
-
-/// A role in the words of either binding.
-#[derive(Clone, Copy)]
-struct OldRole(Role);
-
-const ROLES: [(OldRole, &str, u64); 5] = [
-    (OldRole(Role::User), "user", 1),
-    (OldRole(Role::Agent), "agent", 2),
-    (OldRole(Role::User), "ROLE_USER", 1),
-    (OldRole(Role::Agent), "ROLE_AGENT", 2),
-    (OldRole(Role::Unspecified), "ROLE_UNSPECIFIED", 0),
-];
-
-impl Wire for OldRole {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        nullable(deserializer, Word { what: "a role", words: &ROLES })
-    }
-
-    fn absent() -> Option<Self> {
-        Some(Self(Role::Unspecified))
-    }
-}
-
-/// A string of which an empty one is there.
-struct Text(String);
-
-impl Wire for Text {
-    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(Self))
-    }
-
-    fn absent() -> Option<Self> {
-        None
-    }
-}
-
-struct PartWire {
-    kind: Option<String>,
-    text: Option<Text>,
-    file: Option<FileWire>,
-    data: Option<JsonObject>,
-    metadata: Option<JsonObject>,
-}
-
-from_object!(PartWire {
-    kind: "kind",
-    text: "text",
-    file: "file",
-    data: "data",
-    metadata: "metadata",
-});
-
-struct FileWire {
-    bytes: Option<Base64>,
-    uri: Option<Text>,
-    name: Option<String>,
-    mime_type: Option<String>,
-}
-
-from_object!(FileWire {
-    bytes: "bytes" | "fileWithBytes" | "file_with_bytes",
-    uri: "uri" | "fileWithUri" | "file_with_uri",
-    name: "name",
-    mime_type: "mimeType" | "mime_type",
-});
-
-/// The object around the data of a Part over HTTP.
-struct DataWire {
-    data: Option<JsonObject>,
-}
-
-from_object!(DataWire { data: "data" });
-
-impl PartWire {
-    fn read(self, dialect: Dialect) -> Result<Part, &'static str> {
-        let mut part = match (self.text, self.file, self.data) {
-            (Some(Text(text)), None, None) => Part::new(Content::Text(text)),
-            (None, Some(file), None) => file.read()?,
-            (None, None, Some(data)) => {
-                // A Part that says its kind is JSON-RPC's, wherever it comes.
-                let wrapped = dialect == Dialect::Rest && self.kind.is_none();
-                let data = if wrapped { unwrapped(&data)? } else { data };
-                Part::new(Content::Data(data.into_json()))
-            }
-            _ => return Err("a Part holds exactly one of text, file and data"),
-        };
-        part.metadata = self.metadata;
-        Ok(part)
-    }
-}
-
-fn unwrapped(wrapped: &JsonObject) -> Result<JsonObject, &'static str> {
-    let inner = serde_json::from_str::<DataWire>(wrapped.as_str()).ok().and_then(|wire| wire.data);
-    inner.ok_or("data holds an object called data")
-}
-
-impl FileWire {
-    fn read(self) -> Result<Part, &'static str> {
-        let content = match (self.bytes, self.uri) {
-            (Some(bytes), None) => Content::Raw(bytes),
-            (None, Some(Text(uri))) => Content::Url(uri),
-            _ => return Err("a file has exactly one of bytes and uri"),
-        };
-        Ok(Part { filename: self.name, media_type: self.mime_type, ..Part::new(content) })
     }
 }

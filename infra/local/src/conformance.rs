@@ -26,6 +26,9 @@ const SCENARIO: &str = include_str!("../conformance/scenario.json");
 /// A kit leaves tasks at work, and goes on with the next ones.
 const RUNS: usize = 64;
 
+/// Where the webhooks of a kit on this machine are.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
 /// What the agent's card offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
@@ -62,8 +65,8 @@ pub fn definition(profile: Profile) -> anyhow::Result<AgentDefinition> {
 }
 
 /// The options of a system that serves only the conformance agent. Kits reuse ids of messages, so
-/// that a messageId that comes again is another request. Everything is kept in a folder of its own
-/// below `data`, and agent and scenario are written there.
+/// that a messageId that comes again is another request, and their webhooks are on this machine.
+/// Everything is kept in a folder of its own below `data`, and agent and scenario are written there.
 pub fn options(options: Options, profile: Profile) -> anyhow::Result<Options> {
     let data = options.data.join(AGENT);
     let file = format!("{AGENT}.json");
@@ -75,7 +78,9 @@ pub fn options(options: Options, profile: Profile) -> anyhow::Result<Options> {
     let agents = write("agents", &serde_json::to_string_pretty(&definition(profile)?)?)?;
     let scenarios = Some(write("scenarios", SCENARIO)?);
     let runs = options.runs.max(RUNS);
-    Ok(Options { data, agents, scenarios, idempotent: false, runs, ..options })
+    let mut allow_webhooks = options.allow_webhooks;
+    allow_webhooks.extend(LOOPBACK.map(str::to_owned));
+    Ok(Options { data, agents, scenarios, idempotent: false, runs, allow_webhooks, ..options })
 }
 
 fn put(folder: &Path, file: &str, text: &str) -> std::io::Result<()> {
@@ -118,6 +123,7 @@ mod tests {
         let agents = a2a_ingress::agents::Agents::load(&served.agents).unwrap();
         assert_eq!(agents.names().collect::<Vec<_>>(), [AGENT]);
         assert!(!served.idempotent);
+        assert_eq!(served.allow_webhooks, LOOPBACK);
         let models = Models {
             enabled: vec![Provider::Scripted],
             scenarios: served.scenarios,

@@ -218,11 +218,7 @@ impl BuiltIn {
                     ]
                 }
             }
-            Self::AskClient
-            | Self::DeclineTask
-            | Self::ReplyDirectly
-            | Self::Conclude
-            | Self::PutArtifact => say::fields(self),
+            speaks => say::fields(speaks),
         }
     }
 }

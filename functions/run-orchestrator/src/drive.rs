@@ -145,7 +145,7 @@ fn finished(worker: &Worker<'_>, log: &Log, progress: &Progress, end: End) -> St
     let place = last_place(progress.next_step);
     let last = |other: bool| {
         let last = answer::last(worker.lease.task(), text, other);
-        last.map(|body| PlacedEvent { place, body })
+        last.map(|body| Box::new(PlacedEvent { place, body }))
     };
     match end {
         End::Completed { truncated: _ } => {

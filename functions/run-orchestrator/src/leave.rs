@@ -28,7 +28,7 @@ pub(crate) async fn leave(
 ) -> Result<Outcome, Error> {
     let left = match stop {
         Stop::End(last, ending) => {
-            let last: Vec<_> = last.into_iter().collect();
+            let last: Vec<_> = last.into_iter().map(|last| *last).collect();
             finish(on, lease.clone(), &last, &ending).await
         }
         Stop::Fail(code) => fail(on, &lease, sandbox.as_ref(), code).await,

@@ -35,7 +35,7 @@ pub(crate) struct Worker<'a> {
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The model has said its last word; the event closes the answer.
-    End(Option<PlacedEvent>, Ending),
+    End(Option<Box<PlacedEvent>>, Ending),
     Fail(FailureCode),
     /// The run goes on in a later invocation, after this long.
     Yield(Duration),

@@ -7,6 +7,8 @@ mod common;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
+mod deadlines;
+#[cfg(test)]
 mod durability;
 #[cfg(test)]
 mod limits;

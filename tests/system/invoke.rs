@@ -52,6 +52,11 @@ async fn the_publisher_rejects_publications_that_it_does_not_know() {
 }
 
 #[tokio::test]
+async fn the_notifier_acknowledges_webhooks_that_it_does_not_know() {
+    answers("push-notifier", acknowledged).await;
+}
+
+#[tokio::test]
 async fn the_sweeper_finds_nothing_to_do() {
     answers("sweeper", |_, answer| {
         let swept = answer["swept"].as_str().unwrap();

@@ -30,7 +30,8 @@ pub(crate) struct Delivery<'a> {
     receiver: Result<Sendable, Refusal>,
     /// Up to here, everything was told, given up, or is nothing that clients see.
     position: i64,
-    /// The last update that is known to be there. Read before the page that is looked for it.
+    /// The last update that was known to be there before the page was read. What is known later may
+    /// be missing in the page.
     wanted: i64,
     /// Attempts at the next update, the one that begins now included.
     attempts: u32,
@@ -130,7 +131,7 @@ impl<'a> Delivery<'a> {
         match posted {
             Ok(()) => {
                 let pool = &self.on.viewer.pool;
-                self.wanted = webhooks::advance(pool, &self.hold, event.sequence).await?;
+                webhooks::advance(pool, &self.hold, event.sequence).await?;
                 (self.attempts, self.given_up, self.renewed) = (1, 0, Instant::now());
                 Ok(Told::Done)
             }
@@ -161,7 +162,7 @@ impl<'a> Delivery<'a> {
     async fn give_up(&mut self, event: &Event, why: Why) -> Result<Told, Error> {
         let attempts = i32::try_from(self.attempts).unwrap_or(i32::MAX);
         let pool = &self.on.viewer.pool;
-        self.wanted = webhooks::give_up(pool, &self.hold, event.sequence, why, attempts).await?;
+        webhooks::give_up(pool, &self.hold, event.sequence, why, attempts).await?;
         tracing::warn!(
             attempts,
             event.sequence = event.sequence,

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Error> {
         scope_key: config.scope_key.expose().as_bytes().into(),
     };
     let queues = Arc::new(SqsQueues::connect(config.queues).await);
-    let post = Post::new(config.guard, config.timeout, Arc::new(SystemLookup))?;
+    let post = Post::new(config.guard, config.timeout, &(Arc::new(SystemLookup) as _))?;
     let (keys, patience, ids) = (config.keys, config.patience, Ids::random());
     let owner = ids.uuid().to_string();
     let notifier = Notifier { viewer, queues, ids, owner, keys, post, patience };

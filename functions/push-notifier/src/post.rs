@@ -80,7 +80,11 @@ impl Refusal {
 
 impl Post {
     /// `timeout` is for one notification in all, from the name to the answer.
-    pub fn new(guard: Guard, timeout: Duration, lookup: Arc<dyn Lookup>) -> Result<Self, NoClient> {
+    pub fn new(
+        guard: Guard,
+        timeout: Duration,
+        lookup: &Arc<dyn Lookup>,
+    ) -> Result<Self, NoClient> {
         let client = |guard: Option<Guard>| {
             Client::builder()
                 .no_proxy()
@@ -89,7 +93,7 @@ impl Post {
                 .user_agent("cognition")
                 // An environment that was frozen must not wake up on a connection that is gone.
                 .pool_idle_timeout(Duration::from_secs(5))
-                .dns_resolver(Arc::new(Guarded { lookup: Arc::clone(&lookup), guard }))
+                .dns_resolver(Arc::new(Guarded { lookup: Arc::clone(lookup), guard }))
                 .build()
                 .map_err(NoClient)
         };

@@ -1,1 +1,7 @@
 //! The notifier on real databases, and receivers that are real servers.
+
+mod crashes;
+mod guards;
+mod receiver;
+mod scene;
+mod stories;

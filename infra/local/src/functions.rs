@@ -116,7 +116,7 @@ impl Functions {
             owner: ids.uuid().to_string(),
             ids,
             keys: sealing,
-            post: Post::new(guard, Duration::from_secs(15), Arc::new(SystemLookup))?,
+            post: Post::new(guard, Duration::from_secs(15), &(Arc::new(SystemLookup) as _))?,
             patience: push_notifier::Patience::default(),
         };
         let sweeper = Sweeper {

@@ -22,6 +22,8 @@ use serde_json::Value;
 use store::conversation::Envelope;
 use store::events;
 
+use webhook::Record;
+
 use super::samples;
 
 /// Fails when a sample is not what it should be.
@@ -41,6 +43,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("store/event-", event),
     ("store/message-", loop_message),
     ("store/note-", note),
+    ("store/webhook", webhook),
     ("store/usage", whole::<Usage>),
     ("http/a2a-http-json-error", whole::<HttpJsonError>),
     ("http/a2a-json-rpc-error", whole::<JsonRpcError>),
@@ -115,6 +118,10 @@ fn envelope(text: &str) {
 
 fn note(text: &str) {
     assert_eq!(same::<Noted>(text).v, Note::VERSION);
+}
+
+fn webhook(text: &str) {
+    assert_eq!(same::<Record>(text).v, Record::VERSION);
 }
 
 fn loop_message(text: &str) {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use domain::{
     About, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids, InstanceId,
-    PublicationFailure, PublicationId, RunId, RunState, Scope, ScopeDigest, SessionId, TaskId, Timestamp, limits,
+    PublicationFailure, PublicationId, RunId, RunState, Scope, ScopeDigest, SessionId, TaskId,
+    Timestamp, limits,
 };
 use messages::runs::Reason;
 

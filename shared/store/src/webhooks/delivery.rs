@@ -126,16 +126,15 @@ async fn unclaimed(tx: &mut Tx, scope: &ScopeDigest, webhook: WebhookId) -> Resu
 }
 
 /// Notes that the update at `sequence` was told, and keeps the lease for another
-/// [`limits::LEASE`]. Answers with the last update that there is.
-pub async fn advance(pool: &Pool, hold: &Hold, sequence: i64) -> Result<i64, Error> {
-    let row = pool
-        .query_opt(
+/// [`limits::LEASE`].
+pub async fn advance(pool: &Pool, hold: &Hold, sequence: i64) -> Result<(), Error> {
+    let moved = pool
+        .execute(
             "-- store::webhooks::advance
              update webhooks
                 set sent_sequence = $4, attempts = 1, given_up = 0,
                     lease_until = seconds_from_now($5)
-              where webhook_id = $1 and scope_digest = $2 and fence = $3 and sent_sequence < $4
-             returning wanted_sequence",
+              where webhook_id = $1 and scope_digest = $2 and fence = $3 and sent_sequence < $4",
             &[
                 hold.webhook.into(),
                 hold.scope.as_str().into(),
@@ -144,9 +143,8 @@ pub async fn advance(pool: &Pool, hold: &Hold, sequence: i64) -> Result<i64, Err
                 limits::LEASE.as_secs_f64().into(),
             ],
         )
-        .await?
-        .ok_or(Error::LeaseLost)?;
-    row.get("wanted_sequence")
+        .await?;
+    if moved == 1 { Ok(()) } else { Err(Error::LeaseLost) }
 }
 
 /// Keeps the lease for another [`limits::LEASE`].
@@ -215,14 +213,14 @@ impl Why {
 }
 
 /// Passes over the update at `sequence` and writes down that it was never told; the lease is kept
-/// for another [`limits::LEASE`]. Answers with the last update that there is.
+/// for another [`limits::LEASE`].
 pub async fn give_up(
     pool: &Pool,
     hold: &Hold,
     sequence: i64,
     why: Why,
     attempts: i32,
-) -> Result<i64, Error> {
+) -> Result<(), Error> {
     let mut tx = pool.begin().await?;
     let row = tx
         .query_opt(
@@ -231,7 +229,7 @@ pub async fn give_up(
                 set sent_sequence = $4, attempts = 1, given_up = given_up + 1,
                     lease_until = seconds_from_now($5)
               where webhook_id = $1 and scope_digest = $2 and fence = $3 and sent_sequence < $4
-             returning task_id, wanted_sequence",
+             returning task_id",
             &[
                 hold.webhook.into(),
                 hold.scope.as_str().into(),
@@ -258,8 +256,7 @@ pub async fn give_up(
         ],
     )
     .await?;
-    tx.commit().await?;
-    row.get("wanted_sequence")
+    tx.commit().await
 }
 
 /// Whether a webhook was let go.

@@ -1,0 +1,108 @@
+//! A receiver of notifications: an HTTP server on loopback that answers as it is told.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// What arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrived {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Arrived {
+    /// The text of an artifact, or the state of a status.
+    pub(crate) fn says(&self) -> String {
+        let text = &self.body["artifactUpdate"]["artifact"]["parts"][0]["text"];
+        let state = &self.body["statusUpdate"]["status"]["state"];
+        text.as_str().or(state.as_str()).unwrap_or_default().to_owned()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: Vec<Arrived>,
+    answers: VecDeque<Response<()>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Receiver {
+    pub(crate) port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Receiver {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State::default()));
+        let served = Arc::clone(&state);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&served);
+                tokio::spawn(async move {
+                    let answer = service_fn(move |request| answer(Arc::clone(&state), request));
+                    let _ =
+                        http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                });
+            }
+        });
+        Self { port, state }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook?canary-url", self.port)
+    }
+
+    /// The next answers; without any, 200.
+    pub(crate) fn answer(&self, status: StatusCode, times: usize) {
+        for _ in 0..times {
+            let response = Response::builder().status(status).body(()).unwrap();
+            self.state.lock().unwrap().answers.push_back(response);
+        }
+    }
+
+    pub(crate) fn redirect(&self, to: &str) {
+        let response = Response::builder().status(307).header("location", to).body(()).unwrap();
+        self.state.lock().unwrap().answers.push_back(response);
+    }
+
+    pub(crate) fn arrived(&self) -> Vec<Arrived> {
+        self.state.lock().unwrap().arrived.clone()
+    }
+
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.arrived().iter().map(Arrived::says).collect()
+    }
+}
+
+async fn answer(
+    state: Arc<Mutex<State>>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let arrived = Arrived {
+        method: head.method,
+        path: head.uri.to_string(),
+        headers: head.headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    };
+    let mut state = state.lock().unwrap();
+    state.arrived.push(arrived);
+    let answer = state.answers.pop_front().unwrap_or_default();
+    Ok(answer.map(|()| Full::new(Bytes::from_static(b"canary-answer"))))
+}

@@ -73,25 +73,25 @@ fn completed() -> Expected {
     ends("TASK_STATE_COMPLETED")
 }
 
-fn with(part: Value) -> Expected {
+fn with(part: &Value) -> Expected {
     Expected { parts: json!([part]), ..completed() }
 }
 
 fn text(text: &str) -> Expected {
-    with(json!({ "text": text }))
+    with(&json!({ "text": text }))
 }
 
 fn file() -> Expected {
-    with(json!({"raw": "dGNr", "filename": "output.txt", "mediaType": "text/plain"}))
+    with(&json!({"raw": "dGNr", "filename": "output.txt", "mediaType": "text/plain"}))
 }
 
 fn link() -> Expected {
     let url = "https://example.com/output.txt";
-    with(json!({"url": url, "filename": "output.txt", "mediaType": "text/plain"}))
+    with(&json!({"url": url, "filename": "output.txt", "mediaType": "text/plain"}))
 }
 
 fn data() -> Expected {
-    with(json!({"data": {"key": "value", "count": 42}, "mediaType": "application/json"}))
+    with(&json!({"data": {"key": "value", "count": 42}, "mediaType": "application/json"}))
 }
 
 /// §2.1: by the beginning of `messageId`. Direct messages have a test of their own.

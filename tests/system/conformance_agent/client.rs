@@ -32,22 +32,23 @@ impl Client {
     /// The result, or the error object.
     pub(super) async fn send(&self, message: &Value) -> Result<Value, Value> {
         let params = json!({ "message": message });
-        self.call("SendMessage", Method::POST, "message:send", &params).await
+        self.call("SendMessage", &Method::POST, "message:send", &params).await
     }
 
     pub(super) async fn task(&self, id: &str) -> Result<Value, Value> {
         let path = format!("tasks/{id}");
-        self.call("GetTask", Method::GET, &path, &json!({ "id": id })).await
+        self.call("GetTask", &Method::GET, &path, &json!({ "id": id })).await
     }
 
     pub(super) async fn cancel(&self, id: &str) -> Result<Value, Value> {
         let path = format!("tasks/{id}:cancel");
-        self.call("CancelTask", Method::POST, &path, &json!({ "id": id })).await
+        self.call("CancelTask", &Method::POST, &path, &json!({ "id": id })).await
     }
 
     pub(super) async fn stream(&self, message: &Value) -> Stream {
         let params = json!({ "message": message });
-        let request = self.request("SendStreamingMessage", Method::POST, "message:stream", &params);
+        let request =
+            self.request("SendStreamingMessage", &Method::POST, "message:stream", &params);
         let response = request.send().await.unwrap();
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let body = response.bytes_stream().boxed();
@@ -64,7 +65,7 @@ impl Client {
     async fn call(
         &self,
         operation: &str,
-        method: Method,
+        method: &Method,
         path: &str,
         params: &Value,
     ) -> Result<Value, Value> {
@@ -75,7 +76,7 @@ impl Client {
     fn request(
         &self,
         operation: &str,
-        method: Method,
+        method: &Method,
         path: &str,
         params: &Value,
     ) -> RequestBuilder {
@@ -92,7 +93,7 @@ impl Client {
             }
         };
         let request = request.header("a2a-version", "1.0");
-        if self.binding == Binding::HttpJson && method == Method::GET {
+        if self.binding == Binding::HttpJson && *method == Method::GET {
             return request;
         }
         request.header("content-type", "application/json").body(body.to_string())

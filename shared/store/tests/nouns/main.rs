@@ -24,3 +24,5 @@ mod sweeps;
 mod tasks;
 #[cfg(test)]
 mod twins;
+#[cfg(test)]
+mod webhooks;

@@ -50,3 +50,23 @@ async fn two_sweepers_take_different_messages() {
     })
     .await;
 }
+
+/// A newer version has written it, and sends it: it is neither taken nor moved, and stops no other.
+#[tokio::test]
+async fn a_message_of_an_unknown_queue_is_left_alone() {
+    on_both(async |pool| {
+        let taken = Request::new("a", "m").taken(&pool).await;
+        let put =
+            "insert into outbox (outbox_id, scope_digest, queue, body, not_before, created_at)
+                   values ($1, 's', 'of_tomorrow', '{}', seconds_from_now(-100),
+                           statement_timestamp())";
+        pool.execute(put, &[domain::Ids::random().outbox().into()]).await.unwrap();
+        let minute = Duration::from_secs(60);
+        let due = take_due(&pool, 1, Duration::ZERO, minute).await.unwrap();
+        assert_eq!(due, [taken.outgoing]);
+        let left = "select 1 as one from outbox
+                     where queue = 'of_tomorrow' and not_before < statement_timestamp()";
+        assert_eq!(pool.query(left, &[]).await.unwrap().len(), 1);
+    })
+    .await;
+}

@@ -22,3 +22,5 @@ mod reads;
 mod replies;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod webhooks;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use a2a::card::{self, InvalidSettings};
 use domain::AgentDefinition;
 use sha2::{Digest as _, Sha256};
 
@@ -33,6 +34,8 @@ pub enum LoadError {
     Json(PathBuf, #[source] serde_json::Error),
     #[error("two agents are named {0}")]
     Duplicate(String),
+    #[error("make a card of the agent {0}")]
+    Card(String, #[source] InvalidSettings),
 }
 
 impl Agents {
@@ -57,6 +60,7 @@ impl Agents {
         let mut by_name = BTreeMap::new();
         for definition in definitions {
             let name = definition.name.to_string();
+            card::check(&definition).map_err(|source| LoadError::Card(name.clone(), source))?;
             // A value keeps its keys sorted, so that equal definitions have equal digests.
             let manifest = serde_json::to_value(&definition)
                 .map_err(|source| LoadError::Json(PathBuf::from(&name), source))?
@@ -78,6 +82,11 @@ impl Agents {
     /// The first exposed one, in the order of names: whose card the origin shows.
     pub fn first(&self) -> Option<Arc<Agent>> {
         self.by_name.values().find(|agent| agent.definition.a2a.exposed).cloned()
+    }
+
+    /// All of them, exposed or not.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Agent> {
+        self.by_name.values().map(|agent| &**agent)
     }
 
     /// The names of the exposed ones, sorted.
@@ -112,6 +121,17 @@ mod tests {
     fn two_of_one_name_are_refused() {
         let twice = Agents::new(vec![agent("a", true), agent("a", true)]);
         assert!(matches!(twice, Err(LoadError::Duplicate(_))));
+    }
+
+    #[test]
+    fn an_agent_whose_card_would_be_wrong_is_refused_by_its_name() {
+        let mut wrong = agent("wrong", true);
+        wrong.a2a.default_input_modes = vec!["text".to_owned()];
+        let error = Agents::new(vec![wrong]).unwrap_err();
+        assert_eq!(
+            lambda_kit::chain(&error).to_string(),
+            "make a card of the agent wrong: a2a.default_input_modes[0] is not of the form type/subtype"
+        );
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use a2a::A2aError;
 use domain::{AgentKey, Scope, ScopeDigest, Tenant};
+use http::HeaderMap;
 use tokio::time::Instant;
 use view::Reader;
 
 use crate::agents::Agent;
+use crate::cards::Cards;
 
 /// Who asks, for which agent, and how long there is time to answer.
 #[derive(Debug, Clone)]
@@ -15,6 +17,9 @@ pub struct Caller {
     pub scope: Scope,
     pub digest: ScopeDigest,
     pub agent: Arc<Agent>,
+    pub cards: Arc<Cards>,
+    /// Of the request.
+    pub headers: HeaderMap,
     /// In every log line and every internal error of the request.
     pub request_id: String,
     /// When an answer must be on its way; `None` where nobody cuts it off.

@@ -8,8 +8,9 @@ use cloud::sqs::SqsSettings;
 use lambda_kit::env::{Env, Invalid};
 use messages::Queue;
 
+use crate::Webhooks;
+use crate::cards::{Address, Trust};
 use crate::scope::{ScopeSettings, ScopeSource};
-use crate::{Address, Webhooks};
 
 /// Every setting of the ingress.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Config {
     /// `COGNITION_PUBLIC_URL`: where clients reach this deployment; cards show it. Without a slash
     /// at the end.
     pub address: Address,
+    /// `COGNITION_A2A_SECURITY_SCHEMES` and its kin; see [`Trust`].
+    pub trust: Trust,
     /// `COGNITION_SCOPE_SOURCE` (`authorizer`, or `headers`), `COGNITION_SCOPE_KEYS` (`user`) and
     /// `COGNITION_SCOPING_ENABLED` (true).
     pub scope: ScopeSettings,
@@ -44,6 +47,7 @@ impl Config {
         let database_url = read.required("COGNITION_DATABASE_URL");
         let agents = read.or("COGNITION_AGENTS_DIR", "agents".to_owned());
         let public_url: Option<String> = read.required("COGNITION_PUBLIC_URL");
+        let trust = Trust::read(&mut read);
         let source =
             read.parsed("COGNITION_SCOPE_SOURCE", "`authorizer` or `headers`", |word| match word {
                 "authorizer" => Some(ScopeSource::Authorizer),
@@ -86,6 +90,7 @@ impl Config {
                 database_url: database_url?,
                 agents: PathBuf::from(agents),
                 address: Address::Public(public_url?.trim_end_matches('/').to_owned()),
+                trust,
                 scope,
                 limits,
                 idempotent: idempotent.unwrap_or(true),

@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod caller;
+pub mod cards;
 pub mod config;
 pub mod event;
 mod operations;
@@ -15,11 +16,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use a2a::{Body, Profile, card};
+use a2a::card::Document;
+use a2a::{A2aError, Body, Cause, Profile};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http::header::{CONTENT_TYPE, HOST};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
@@ -29,6 +31,7 @@ use tokio::time::Instant;
 
 use agents::Agents;
 use caller::Caller;
+use cards::Cards;
 pub use operations::{Desk, NoKeys, Webhooks};
 use scope::{Denied, ScopeSettings};
 pub use view::Viewer;
@@ -45,16 +48,7 @@ pub struct Ingress {
     pub desk: Arc<Desk>,
     pub agents: Agents,
     pub scope: ScopeSettings,
-    pub address: Address,
-}
-
-/// Where clients reach us.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// The deployment's public URL, without a slash at the end.
-    Public(String),
-    /// The request's own `Host`: for local runs only, where nobody else can name it.
-    FromHost,
+    pub cards: Arc<Cards>,
 }
 
 impl Ingress {
@@ -70,11 +64,8 @@ impl Ingress {
                 let name = name.map(str::to_owned);
                 self.card(&request, name.as_deref())
             }
-            (
-                "a2a",
-                agent,
-                Some(".well-known/agent-card.json" | ".well-known/agent-card.json/"),
-            ) => self.card(&request, Some(agent)),
+            (".well-known", "jwks.json", None | Some("")) => document(self.cards.keys(), &request),
+            ("a2a", agent, Some(below)) if is_card(below) => self.card(&request, Some(agent)),
             ("a2a", agent, rest) if !agent.is_empty() => {
                 self.operate(agent, rest.unwrap_or(""), request).await
             }
@@ -91,15 +82,7 @@ impl Ingress {
             None => self.agents.first(),
         };
         let Some(agent) = found else { return not_found("no such agent") };
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            return json(
-                StatusCode::METHOD_NOT_ALLOWED,
-                &serde_json::json!({"error": "method not allowed"}),
-            );
-        }
-        let url = format!("{}/a2a/{}", self.origin(request), agent.definition.name);
-        let card = card::build(&agent.definition, &url, env!("CARGO_PKG_VERSION"));
-        card::response(&card, request.headers()).map(whole)
+        document(&self.cards.public(&agent, request.headers()), request)
     }
 
     async fn operate(
@@ -108,7 +91,11 @@ impl Ingress {
         rest: &str,
         request: lambda_http::Request,
     ) -> Response<ResponseBody> {
-        let scope = match self.scope.scope(request.headers(), context(&request)) {
+        let scope = self.scope.scope(request.headers(), context(&request));
+        if self.cards.security().is_required() && !self.scope.is_known(&scope, context(&request)) {
+            return self.unauthenticated(request_id(&request));
+        }
+        let scope = match scope {
             Ok(scope) => scope,
             Err(denied) => return forbidden(&denied),
         };
@@ -116,6 +103,8 @@ impl Ingress {
         let caller = Caller {
             digest: scope.digest(),
             scope,
+            cards: Arc::clone(&self.cards),
+            headers: request.headers().clone(),
             request_id: request_id(&request),
             until: until(&request),
             agent,
@@ -125,23 +114,33 @@ impl Ingress {
         let request = request.map(bytes);
         let profile = Profile::of(&caller.agent.definition);
         let response = a2a::serve(Arc::clone(&self.desk), caller, &profile, &rest, request).await;
-        let mut response = response.map(body);
-        if let Ok(value) = HeaderValue::from_str(&request_id) {
-            response.headers_mut().insert("x-request-id", value);
-        }
-        response
+        traced(response.map(body), &request_id)
     }
 
-    /// Where the card says that we are. Never taken from `Host` unless a setting allows it.
-    fn origin(&self, request: &lambda_http::Request) -> String {
-        match &self.address {
-            Address::Public(url) => url.clone(),
-            Address::FromHost => {
-                let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-                format!("http://{}", host.unwrap_or("localhost"))
-            }
-        }
+    /// Whoever is not known hears how to become so, and of nothing else (A2A §7.4).
+    fn unauthenticated(&self, request_id: String) -> Response<ResponseBody> {
+        tracing::info!(request.id = request_id, "refused a request of nobody who is known");
+        let challenges = self.cards.security().challenges().join(", ");
+        let response = A2aError::unauthenticated(challenges).of_request(&*request_id).response();
+        traced(response.map(whole), &request_id)
     }
+}
+
+/// Whether a path below an agent is that of its card.
+fn is_card(below: &str) -> bool {
+    let name = below.strip_prefix(".well-known/").map(|name| name.trim_end_matches('/'));
+    matches!(name, Some("agent-card.json" | "agent.json"))
+}
+
+fn document(document: &Document, request: &lambda_http::Request) -> Response<ResponseBody> {
+    document.response(request.method(), request.headers()).map(whole)
+}
+
+fn traced(mut response: Response<ResponseBody>, request_id: &str) -> Response<ResponseBody> {
+    if let Ok(value) = HeaderValue::from_str(request_id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response
 }
 
 /// The path as the client sent it. A REST API has its stage in front of it, which the event's own
@@ -201,8 +200,8 @@ fn json(status: StatusCode, value: &serde_json::Value) -> Response<ResponseBody>
     response
 }
 
-fn not_found(message: &str) -> Response<ResponseBody> {
-    json(StatusCode::NOT_FOUND, &serde_json::json!({"error": message}))
+fn not_found(message: &'static str) -> Response<ResponseBody> {
+    A2aError::because(Cause::MethodNotFound, message).response().map(whole)
 }
 
 /// Says which keys are missing; a scope that is wrong is not described further.

@@ -84,6 +84,35 @@ impl ScopeSettings {
         Scope::new(pairs).map_err(Denied::Invalid)
     }
 
+    /// Whether anybody vouches for who asks: a part of a scope, or an authorizer that let the
+    /// request through. A scope that is wrong is for [`ScopeSettings::scope`] to refuse.
+    pub fn is_known(
+        &self,
+        scope: &Result<Scope, Denied>,
+        context: Option<&RequestContext>,
+    ) -> bool {
+        let authorizer = match context {
+            Some(RequestContext::ApiGatewayV1(v1)) => {
+                // IAM says who asks in a place of its own.
+                if v1.identity.user_arn.is_some() {
+                    return true;
+                }
+                Some(&v1.authorizer)
+            }
+            Some(RequestContext::ApiGatewayV2(v2)) => v2.authorizer.as_ref(),
+            _ => None,
+        };
+        let authorized = authorizer.is_some_and(|authorizer| {
+            !authorizer.fields.is_empty() || authorizer.jwt.is_some() || authorizer.iam.is_some()
+        });
+        authorized
+            || match scope {
+                Ok(scope) => *scope != Scope::empty(),
+                Err(Denied::Missing(missing)) => missing.len() < self.keys.len(),
+                Err(Denied::Duplicate | Denied::NotText | Denied::Invalid(_)) => true,
+            }
+    }
+
     fn in_headers(&self, headers: &HeaderMap) -> Result<Vec<(String, String)>, Denied> {
         let mut pairs = Vec::new();
         for key in &self.keys {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use a2a_ingress::agents::Agents;
+use a2a_ingress::cards::{Address, Cards};
 use a2a_ingress::scope::{ScopeSettings, ScopeSource};
-use a2a_ingress::{Address, Desk, Ingress, Viewer, Webhooks};
+use a2a_ingress::{Desk, Ingress, Viewer, Webhooks};
 use anyhow::Context as _;
 use artifact_publisher::policy::Policy;
 use artifact_publisher::{Patience, Publisher};
 use cloud::objects::Objects;
 use cloud::queues::Queues;
-use domain::{Ids, SystemClock, limits};
+use domain::{Clock as _, Ids, SystemClock, limits};
 use push_notifier::{Notifier, Post, SystemLookup};
 use run_orchestrator::config::{Models, Provider};
 use run_orchestrator::{Orchestrator, Settings};
@@ -69,6 +70,8 @@ impl Functions {
             idempotent: options.idempotent,
             webhooks,
         };
+        let cards =
+            Cards::new(Address::FromHost, options.trust.clone(), &agents, SystemClock.now())?;
         let ingress = Ingress {
             desk: Arc::new(desk),
             agents,
@@ -77,7 +80,7 @@ impl Functions {
                 keys: vec!["user".to_owned()],
                 required: false,
             },
-            address: Address::FromHost,
+            cards: Arc::new(cards),
         };
         let orchestrator = Orchestrator {
             pool: pool.clone(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use a2a_ingress::cards::Trust;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -43,6 +44,9 @@ pub struct Options {
     /// The keys that seal webhooks (`COGNITION_PUSH_KEYS`); without them, one that `data` keeps.
     /// Processes on one database need the same.
     pub push_keys: Option<Secret>,
+    /// How callers prove who they are, and what cards are signed with (`COGNITION_A2A_SECURITY_*`,
+    /// `COGNITION_CARD_SIGNING_KEYS`).
+    pub trust: Trust,
     /// The keys of sandboxes and of storage namespaces; without them, those that `data` keeps.
     pub keys: Option<Keys>,
 }
@@ -65,6 +69,7 @@ impl Default for Options {
             s3: None,
             allow_webhooks: Vec::new(),
             push_keys: None,
+            trust: Trust::default(),
             keys: None,
         }
     }
@@ -87,6 +92,9 @@ impl Options {
         if let Some(allow) = env.value("COGNITION_PUSH_ALLOW") {
             self.allow_webhooks.push(allow.to_owned());
         }
+        let mut read = env.reader();
+        let trust = Trust::read(&mut read);
+        self.trust = read.finish(|| Some(trust))?;
         if env.value("COGNITION_A2A_IDEMPOTENCY") == Some("off") {
             self.idempotent = false;
         }

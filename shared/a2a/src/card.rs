@@ -1,78 +1,121 @@
 //! The Agent Card: what anybody who may see the agent learns of it (A2A §8).
 //!
 //! **It is built from the fields named here and from no others**: no prompt, model, tool or scope
-//! can reach it.
+//! can reach it. **A signed card is the 1.0 card and nothing else, without a field that holds its
+//! default**, so that every reading of §8.4 signs the same bytes.
+//!
+//! ```text
+//! AgentDefinition ─ checked by rules ─► build ─► AgentCard ─┬─ signing ─► Document (1.0, signed)
+//!                        security ───────┘                 └─ v03 ─────► Document (hybrid)
+//! ```
 
-use bytes::Bytes;
-use domain::AgentDefinition;
-use domain::agent_definition::Skill;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
-use http::{Response, StatusCode};
+mod build;
+mod document;
+mod rules;
+mod security;
+mod signing;
+mod v03;
+
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
-use crate::codec::object::from_object;
+pub use build::{Subject, extended, public};
+pub use document::{Document, FRESH};
+pub use rules::{InvalidSettings, check};
+pub use security::{
+    ApiKey, ApiKeyLocation, AuthorizationCode, ClientCredentials, DeviceCode, Flows, HttpAuth,
+    InvalidSecurity, MutualTls, OAuth2, OpenIdConnect, Scopes, Security, SecurityRequirement,
+    SecurityScheme,
+};
+pub use signing::{InvalidKeys, SigningKeys, canonical};
+pub use v03::V03Card;
 
-/// The protocol version of both interfaces.
+/// The protocol version that both bindings speak, and the older one that they speak besides.
 pub const PROTOCOL_VERSION: &str = "1.0";
+pub const LEGACY_VERSION: &str = "0.3";
 
-/// An agent as its clients see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// An agent as its clients see it: the card of A2A 1.0.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCard {
     pub name: String,
     pub description: String,
     /// In order of preference.
     pub supported_interfaces: Vec<AgentInterface>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<AgentProvider>,
     /// Of the software that serves the agent.
     pub version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation_url: Option<String>,
     pub capabilities: AgentCapabilities,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub security_schemes: BTreeMap<String, SecurityScheme>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub security_requirements: Vec<SecurityRequirement>,
     pub default_input_modes: Vec<String>,
     pub default_output_modes: Vec<String>,
     pub skills: Vec<AgentSkill>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<AgentCardSignature>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon_url: Option<String>,
 }
-
-from_object!(AgentCard {
-    name: "name",
-    description: "description",
-    supported_interfaces: "supportedInterfaces" | "supported_interfaces",
-    version: "version",
-    capabilities: "capabilities",
-    default_input_modes: "defaultInputModes" | "default_input_modes",
-    default_output_modes: "defaultOutputModes" | "default_output_modes",
-    skills: "skills",
-});
 
 /// One way to reach the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentInterface {
     pub url: String,
-    /// `JSONRPC` or `HTTP+JSON`.
-    pub protocol_binding: String,
-    pub protocol_version: String,
+    pub protocol_binding: Binding,
+    /// What requests by this interface carry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    pub protocol_version: &'static str,
 }
 
-from_object!(AgentInterface {
-    url: "url",
-    protocol_binding: "protocolBinding" | "protocol_binding",
-    protocol_version: "protocolVersion" | "protocol_version",
-});
-
-/// What the agent can do beyond the minimum. Each is said, also where it is false.
+/// A binding by its name in cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Binding {
+    #[serde(rename = "JSONRPC")]
+    JsonRpc,
+    #[serde(rename = "HTTP+JSON")]
+    HttpJson,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentProvider {
+    pub organization: String,
+    pub url: String,
+}
+
+/// What the agent can do beyond the minimum. Each is said, also where it is false, unless the card
+/// is signed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
-    pub streaming: bool,
-    pub push_notifications: bool,
-    pub extended_agent_card: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push_notifications: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<AgentExtension>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extended_agent_card: Option<bool>,
 }
 
-from_object!(AgentCapabilities {
-    streaming: "streaming",
-    push_notifications: "pushNotifications" | "push_notifications",
-    extended_agent_card: "extendedAgentCard" | "extended_agent_card",
-});
+/// An extension of the protocol that the agent knows (A2A §4.6).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentExtension {
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<serde_json::Map<String, serde_json::Value>>,
+}
 
 /// Something the agent is good at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,94 +127,20 @@ pub struct AgentSkill {
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
+    /// In place of the card's defaults; so are the output modes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub input_modes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub output_modes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub security_requirements: Vec<SecurityRequirement>,
 }
 
-from_object!(AgentSkill {
-    id: "id",
-    name: "name",
-    description: "description",
-    tags: "tags",
-    examples: "examples",
-});
-
-/// The card of an agent that is reached at `interface_url` by both bindings.
-///
-/// An agent without skills shows one, `primary`, made of its name and description: the protocol
-/// wants at least one.
-pub fn build(definition: &AgentDefinition, interface_url: &str, version: &str) -> AgentCard {
-    let name =
-        definition.display_name.clone().unwrap_or_else(|| definition.name.as_str().to_owned());
-    let description =
-        definition.description.clone().unwrap_or_else(|| format!("{name} is an A2A agent."));
-    let interface = |binding: &str| AgentInterface {
-        url: interface_url.to_owned(),
-        protocol_binding: binding.to_owned(),
-        protocol_version: PROTOCOL_VERSION.to_owned(),
-    };
-    let mut skills: Vec<_> = definition.a2a.skills.iter().map(skill).collect();
-    if skills.is_empty() {
-        skills.push(AgentSkill {
-            id: "primary".to_owned(),
-            name: name.clone(),
-            description: description.clone(),
-            tags: vec!["primary".to_owned()],
-            examples: Vec::new(),
-        });
-    }
-    AgentCard {
-        name,
-        description,
-        supported_interfaces: vec![interface("JSONRPC"), interface("HTTP+JSON")],
-        version: version.to_owned(),
-        capabilities: AgentCapabilities {
-            streaming: true,
-            push_notifications: false,
-            extended_agent_card: false,
-        },
-        default_input_modes: definition.a2a.default_input_modes.clone(),
-        default_output_modes: definition.a2a.default_output_modes.clone(),
-        skills,
-    }
-}
-
-fn skill(skill: &Skill) -> AgentSkill {
-    AgentSkill {
-        id: skill.id.clone(),
-        name: skill.name.clone(),
-        description: skill.description.clone(),
-        tags: skill.tags.clone(),
-        examples: skill.examples.clone(),
-    }
-}
-
-/// The strong entity tag of a card: SHA-256 of its compact JSON with sorted keys.
-pub fn etag(card: &AgentCard) -> String {
-    // A `Value` holds its keys sorted.
-    let sorted = serde_json::to_value(card).unwrap_or_default().to_string();
-    format!("\"{}\"", hex::encode(Sha256::digest(sorted)))
-}
-
-/// The card as the answer to a GET: 304 where the client has it already (A2A §8.6).
-pub fn response(card: &AgentCard, request: &HeaderMap) -> Response<Bytes> {
-    let etag = etag(card);
-    let known = request.get_all(IF_NONE_MATCH).iter().any(|tags| {
-        let mut tags = tags.to_str().unwrap_or_default().split(',').map(str::trim);
-        tags.any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
-    });
-    let mut response = if known {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response
-    } else {
-        Response::new(serde_json::to_vec(card).unwrap_or_default().into())
-    };
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=60"));
-    if let Ok(etag) = HeaderValue::from_str(&etag) {
-        headers.insert(ETAG, etag);
-    }
-    response
+/// A detached JWS over the canonical card (A2A §8.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentCardSignature {
+    pub protected: String,
+    pub signature: String,
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use a2a_ingress::agents::Agents;
+use a2a_ingress::cards::{Address, Cards, Trust};
 use a2a_ingress::scope::{ScopeSettings, ScopeSource};
-use a2a_ingress::{Address, Desk, Ingress, ResponseBody, Viewer, Webhooks, event};
-use domain::{Ids, RunId, Scope, TaskId};
+use a2a_ingress::{Desk, Ingress, ResponseBody, Viewer, Webhooks, event};
+use domain::{Ids, RunId, Scope, TaskId, Timestamp};
 use http::Response;
 use http_body_util::BodyExt as _;
 use messages::{Message as _, runs::RunReady};
@@ -31,6 +32,14 @@ pub(crate) fn scene(pool: &Pool) -> Scene {
 }
 
 pub(crate) fn scene_with(pool: &Pool, queues: MemoryQueues) -> Scene {
+    trusting(pool, queues, Trust::default())
+}
+
+/// When the cards began to be served: 2026-11-30T09:00:00.5Z.
+const SINCE: i64 = 1_796_029_200_500_000;
+
+/// A scene that asks callers for more than a scope, or signs its cards.
+pub(crate) fn trusting(pool: &Pool, queues: MemoryQueues, trust: Trust) -> Scene {
     let agent = |name: &str, a2a: Value| {
         serde_json::from_value(json!({
             "name": name, "display_name": name, "model": {"provider": "demo"},
@@ -63,15 +72,18 @@ pub(crate) fn scene_with(pool: &Pool, queues: MemoryQueues) -> Scene {
         idempotent: true,
         webhooks: Webhooks { keys: Some(Arc::new(keys())), guard: Guard::default(), most: 3 },
     };
+    let agents = Agents::new(agents).unwrap();
+    let address = Address::Public("https://agents.example.com".to_owned());
+    let cards = Cards::new(address, trust, &agents, Timestamp::from_micros(SINCE)).unwrap();
     let ingress = Ingress {
         desk: Arc::new(desk),
-        agents: Agents::new(agents).unwrap(),
+        agents,
         scope: ScopeSettings {
             source: ScopeSource::Headers,
             keys: vec!["account".to_owned()],
             required: true,
         },
-        address: Address::Public("https://agents.example.com".to_owned()),
+        cards: Arc::new(cards),
     };
     Scene { ingress, queues, pool: pool.clone() }
 }

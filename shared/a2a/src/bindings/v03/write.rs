@@ -79,10 +79,9 @@ impl Serialize for Old<'_, Answer> {
             (Answer::PushConfig(config), dialect) => Old(config, dialect).serialize(serializer),
             (Answer::PushConfigs(configs), dialect) => Old(configs, dialect).serialize(serializer),
             (Answer::Nothing {}, Dialect::JsonRpc) => serializer.serialize_unit(),
-            // The card has the fields of both versions; 0.3 cannot list tasks.
-            (answer @ (Answer::Nothing {} | Answer::Card(_) | Answer::Tasks(_)), _) => {
-                answer.serialize(serializer)
-            }
+            (Answer::Card(card), _) => card.v03().serialize(serializer),
+            // 0.3 cannot list tasks.
+            (answer @ (Answer::Nothing {} | Answer::Tasks(_)), _) => answer.serialize(serializer),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a builder says of an agent. A run pins a copy of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -124,6 +125,10 @@ pub struct A2aSettings {
     /// What callers who are known learn beyond the public card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extended_card: Option<ExtendedCard>,
+    /// Where clients reach this agent, if not below the deployment's own address. The card shows it
+    /// byte for byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_interface_url: Option<String>,
 }
 
 impl Default for A2aSettings {
@@ -143,6 +148,7 @@ impl Default for A2aSettings {
             documentation_url: None,
             icon_url: None,
             extended_card: None,
+            public_interface_url: None,
         }
     }
 }
@@ -289,6 +295,16 @@ pub struct Skill {
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
+    /// In place of the agent's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_modes: Vec<String>,
+    /// In place of the agent's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_modes: Vec<String>,
+    /// Alternatives, each with the schemes that it takes together and their scopes. The schemes are
+    /// those of the deployment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub security: Vec<BTreeMap<String, Vec<String>>>,
 }
 
 /// What one run may use (agent-loop.md §19).

@@ -26,6 +26,7 @@
 //! );
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -115,9 +116,9 @@ impl Reader<'_> {
     }
 
     /// Notes a problem that only the caller can see, such as two settings that exclude each other;
-    /// `what` completes the sentence that begins with the name.
-    pub fn problem(&mut self, name: &'static str, what: &'static str) {
-        self.problems.push(Problem { name, what: What::Is(what) });
+    /// `what` completes the sentence that begins with the name, and repeats no value.
+    pub fn problem(&mut self, name: &'static str, what: impl Into<Cow<'static, str>>) {
+        self.problems.push(Problem { name, what: What::Is(what.into()) });
     }
 
     /// Ends the reading: the settings, or all problems. `make` gives `None` only where
@@ -131,21 +132,21 @@ impl Reader<'_> {
 }
 
 /// One thing that is wrong with one setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     name: &'static str,
     what: What,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    Is(&'static str),
+    Is(Cow<'static, str>),
     MustBe(&'static str),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.what {
+        match &self.what {
             What::Is(what) => write!(f, "{} {what}", self.name),
             What::MustBe(wanted) => write!(f, "{} must be {wanted}", self.name),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use a2a::card::AgentCard;
+use a2a::card::{self, AgentCard, Security, Subject};
 use a2a::inbound::{self, Limits};
 use a2a::types::{
     CancelTaskRequest, Content, GetExtendedAgentCardRequest, GetTaskRequest,
@@ -218,7 +218,10 @@ impl Operations for Echo {
         known("t", request.tenant.as_ref())?;
         let definition = r#"{"name":"a","model":{"provider":"demo"}}"#;
         let definition: AgentDefinition = serde_json::from_str(definition).unwrap();
-        Ok(a2a::card::build(&definition, "https://example.com/a2a/a", "1"))
+        let security = Security::default();
+        let url = "https://example.com/a2a/a";
+        let subject = Subject { definition: &definition, url, version: "1", security: &security };
+        Ok(card::public(&subject))
     }
 }
 

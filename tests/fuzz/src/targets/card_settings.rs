@@ -1,9 +1,10 @@
 //! What a builder writes of an agent, and the card that comes of it: a definition that is taken is
-//! written and read equal, its card too, and no prompt or model reaches the card.
+//! written and read equal, and no prompt or model reaches the card.
 
-use a2a::card::{self, AgentCard};
-use domain::AgentDefinition;
-use http::HeaderMap;
+use a2a::card::{self, Document, Security, SigningKeys, Subject};
+use domain::{AgentDefinition, Timestamp};
+use http::{HeaderMap, Method};
+use serde_json::Value;
 
 const PROMPT: &str = "the prompt that nobody sees";
 const MODEL: &str = "the model that nobody sees";
@@ -15,18 +16,25 @@ pub(crate) fn check(input: &[u8]) {
     let again: AgentDefinition = serde_json::from_str(&written).expect("what we write we read");
     assert_eq!(again, definition);
 
+    if card::check(&definition).is_err() {
+        return;
+    }
     definition.system_prompt = PROMPT.to_owned();
     definition.model.model = MODEL.to_owned();
-    let card = card::build(&definition, "https://example.com/a2a/a", "1");
-    let json = serde_json::to_string(&card).unwrap();
-    assert!(!json.contains(PROMPT) && !json.contains(MODEL));
-    let read: AgentCard = serde_json::from_str(&json).expect("a card can be read");
-    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+    let security = Security::default();
+    let url = "https://example.com/a2a/a";
+    let subject = Subject { definition: &definition, url, version: "1", security: &security };
+    let card = card::public(&subject);
     assert!(!card.skills.is_empty() && !card.supported_interfaces.is_empty());
+    assert_eq!(card.capabilities.streaming, Some(definition.a2a.capabilities.streaming));
 
-    let response = card::response(&card, &HeaderMap::new());
-    let etag = response.headers()["etag"].clone();
+    let document = Document::card(card, &SigningKeys::default(), Timestamp::from_micros(0));
+    let response = document.response(&Method::GET, &HeaderMap::new());
+    let json = std::str::from_utf8(response.body()).unwrap();
+    assert!(!json.contains(PROMPT) && !json.contains(MODEL));
+    let read: Value = serde_json::from_str(json).expect("a card is JSON");
+    assert_eq!(read["protocolVersion"], "0.3.0");
     let mut known = HeaderMap::new();
-    known.insert("if-none-match", etag);
-    assert_eq!(card::response(&card, &known).status(), 304);
+    known.insert("if-none-match", response.headers()["etag"].clone());
+    assert_eq!(document.response(&Method::GET, &known).status(), 304);
 }

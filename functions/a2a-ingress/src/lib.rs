@@ -93,7 +93,7 @@ impl Ingress {
     ) -> Response<ResponseBody> {
         let scope = self.scope.scope(request.headers(), context(&request));
         if self.cards.security().is_required() && !self.scope.is_known(&scope, context(&request)) {
-            return self.unauthenticated(request_id(&request));
+            return self.unauthenticated(&request_id(&request));
         }
         let scope = match scope {
             Ok(scope) => scope,
@@ -118,11 +118,11 @@ impl Ingress {
     }
 
     /// Whoever is not known hears how to become so, and of nothing else (A2A §7.4).
-    fn unauthenticated(&self, request_id: String) -> Response<ResponseBody> {
+    fn unauthenticated(&self, request_id: &str) -> Response<ResponseBody> {
         tracing::info!(request.id = request_id, "refused a request of nobody who is known");
         let challenges = self.cards.security().challenges().join(", ");
-        let response = A2aError::unauthenticated(challenges).of_request(&*request_id).response();
-        traced(response.map(whole), &request_id)
+        let response = A2aError::unauthenticated(challenges).of_request(request_id).response();
+        traced(response.map(whole), request_id)
     }
 }
 

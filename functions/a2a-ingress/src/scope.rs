@@ -240,6 +240,22 @@ mod tests {
     }
 
     #[test]
+    fn whoever_an_authorizer_let_through_or_who_has_a_part_of_a_scope_is_known() {
+        let strict = settings(ScopeSource::Headers, true);
+        let lax = settings(ScopeSource::Headers, false);
+        let known = |settings: &ScopeSettings, given: &HeaderMap, context| {
+            settings.is_known(&settings.scope(given, context), context)
+        };
+        let part = headers(&[("x-cognition-scope-tenant", "acme")]);
+        assert!(known(&lax, &part, None) && known(&strict, &part, None));
+        assert!(!known(&lax, &HeaderMap::new(), None) && !known(&strict, &HeaderMap::new(), None));
+        let let_through = authorized("{}");
+        assert!(known(&lax, &HeaderMap::new(), Some(&let_through)));
+        let guarded = settings(ScopeSource::Authorizer, false);
+        assert!(!known(&guarded, &part, None));
+    }
+
+    #[test]
     fn keys_are_a_comma_list_or_a_json_array() {
         let keys = |text| ScopeSettings::parse_keys(text);
         assert_eq!(keys("user, team"), Some(vec!["user".into(), "team".into()]));

@@ -28,7 +28,7 @@ pub use security::{
     InvalidSecurity, MutualTls, OAuth2, OpenIdConnect, Scopes, Security, SecurityRequirement,
     SecurityScheme,
 };
-pub use signing::{InvalidKeys, SigningKeys, canonical};
+pub use signing::{InvalidKeys, SigningKeys};
 pub use v03::V03Card;
 
 /// The protocol version that both bindings speak, and the older one that they speak besides.

@@ -56,6 +56,16 @@ pub(crate) fn trusting(pool: &Pool, queues: MemoryQueues, trust: Trust) -> Scene
             json!({"exposed": true, "tenants": ["t1", "t2"],
                    "capabilities": {"push_notifications": true}}),
         ),
+        agent(
+            "open",
+            json!({"exposed": true, "capabilities": {"extended_agent_card": true}, "tenants": ["t1"],
+                   "extended_card": {"description": "For those who are known."}}),
+        ),
+        agent("promising", json!({"exposed": true, "capabilities": {"extended_agent_card": true}})),
+        agent(
+            "elsewhere",
+            json!({"exposed": true, "public_interface_url": "https://front.example.com/x?key=%7e"}),
+        ),
         agent("valet", json!({"exposed": true, "client_tools": ["reply_directly"]})),
     ];
     let queues = Arc::new(queues);

@@ -146,7 +146,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Mistake> {
                 format!("must be {expected}")
             }
             (Category::Data, _) => text.to_owned(),
-            _ => "is not JSON".to_owned(),
+            _ => return Mistake::at("", "is not JSON"),
         };
         Mistake::at(path, what)
     })?;
@@ -199,18 +199,18 @@ pub enum SecurityScheme {
 }
 
 #[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct AnyScheme {
-    #[serde(alias = "api_key_security_scheme")]
-    api_key_security_scheme: Option<ApiKey>,
-    #[serde(alias = "http_auth_security_scheme")]
-    http_auth_security_scheme: Option<HttpAuth>,
-    #[serde(alias = "oauth2_security_scheme")]
-    oauth2_security_scheme: Option<OAuth2>,
-    #[serde(alias = "open_id_connect_security_scheme")]
-    open_id_connect_security_scheme: Option<OpenIdConnect>,
-    #[serde(alias = "mtls_security_scheme")]
-    mtls_security_scheme: Option<MutualTls>,
+    #[serde(rename = "apiKeySecurityScheme", alias = "api_key_security_scheme")]
+    api_key: Option<ApiKey>,
+    #[serde(rename = "httpAuthSecurityScheme", alias = "http_auth_security_scheme")]
+    http_auth: Option<HttpAuth>,
+    #[serde(rename = "oauth2SecurityScheme", alias = "oauth2_security_scheme")]
+    oauth2: Option<OAuth2>,
+    #[serde(rename = "openIdConnectSecurityScheme", alias = "open_id_connect_security_scheme")]
+    open_id_connect: Option<OpenIdConnect>,
+    #[serde(rename = "mtlsSecurityScheme", alias = "mtls_security_scheme")]
+    mutual_tls: Option<MutualTls>,
 }
 
 impl TryFrom<AnyScheme> for SecurityScheme {
@@ -218,11 +218,11 @@ impl TryFrom<AnyScheme> for SecurityScheme {
 
     fn try_from(any: AnyScheme) -> Result<Self, &'static str> {
         only([
-            any.api_key_security_scheme.map(Self::ApiKey),
-            any.http_auth_security_scheme.map(Self::HttpAuth),
-            any.oauth2_security_scheme.map(Self::OAuth2),
-            any.open_id_connect_security_scheme.map(Self::OpenIdConnect),
-            any.mtls_security_scheme.map(Self::MutualTls),
+            any.api_key.map(Self::ApiKey),
+            any.http_auth.map(Self::HttpAuth),
+            any.oauth2.map(Self::OAuth2),
+            any.open_id_connect.map(Self::OpenIdConnect),
+            any.mutual_tls.map(Self::MutualTls),
         ])
         .ok_or("a scheme is exactly one of those that there are")
     }
@@ -281,7 +281,7 @@ impl SecurityScheme {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct ApiKey {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -299,7 +299,7 @@ pub enum ApiKeyLocation {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct HttpAuth {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -309,7 +309,7 @@ pub struct HttpAuth {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct OAuth2 {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -319,7 +319,7 @@ pub struct OAuth2 {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct OpenIdConnect {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -328,7 +328,7 @@ pub struct OpenIdConnect {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub struct MutualTls {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -344,7 +344,7 @@ pub enum Flows {
 }
 
 #[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 struct AnyFlow {
     #[serde(alias = "authorization_code")]
     authorization_code: Option<AuthorizationCode>,
@@ -394,7 +394,7 @@ impl Flows {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct AuthorizationCode {
     #[serde(alias = "authorization_url")]
     pub authorization_url: String,
@@ -408,7 +408,7 @@ pub struct AuthorizationCode {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct ClientCredentials {
     #[serde(alias = "token_url")]
     pub token_url: String,
@@ -418,7 +418,7 @@ pub struct ClientCredentials {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub struct DeviceCode {
     #[serde(alias = "device_authorization_url")]
     pub device_authorization_url: String,
@@ -462,7 +462,7 @@ impl SecurityRequirement {
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct List {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     list: Vec<String>,
@@ -481,7 +481,7 @@ impl Serialize for SecurityRequirement {
 impl<'de> Deserialize<'de> for SecurityRequirement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "an object")]
         struct Wire {
             schemes: Distinct<List>,
         }

@@ -25,7 +25,7 @@ pub struct SigningKeys(Vec<Key>);
 #[derive(Clone)]
 struct Key {
     id: String,
-    key: SigningKey,
+    secret: SigningKey,
     /// Coordinates of the public key, as JWK has them.
     x: String,
     y: String,
@@ -107,7 +107,7 @@ impl fmt::Debug for SigningKeys {
 }
 
 /// What is signed of a card: its canonical JSON without `signatures`.
-pub fn canonical(card: &AgentCard) -> Vec<u8> {
+pub(super) fn canonical(card: &AgentCard) -> Vec<u8> {
     let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
     serde_json_canonicalizer::to_vec(&unsigned)
         .expect("strings, finite numbers, and maps with distinct names as their keys")
@@ -136,8 +136,8 @@ struct ProtectedHeader<'a> {
 
 impl Key {
     fn new(id: Option<String>, secret: &SecretKey) -> Self {
-        let key = SigningKey::from(secret);
-        let point = key.verifying_key().to_sec1_point(false);
+        let secret = SigningKey::from(secret);
+        let point = secret.verifying_key().to_sec1_point(false);
         let coordinate = |bytes: Option<&[u8]>| URL_SAFE_NO_PAD.encode(bytes.unwrap_or_default());
         let x = coordinate(point.x().map(AsRef::as_ref));
         let y = coordinate(point.y().map(AsRef::as_ref));
@@ -145,14 +145,14 @@ impl Key {
             let members = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
             URL_SAFE_NO_PAD.encode(Sha256::digest(members))
         });
-        Self { id, key, x, y }
+        Self { id, secret, x, y }
     }
 
     fn sign(&self, payload: &str) -> AgentCardSignature {
         let header = ProtectedHeader { alg: "ES256", kid: &self.id, typ: "JOSE" };
         let header = serde_json::to_vec(&header).expect("three strings");
         let protected = URL_SAFE_NO_PAD.encode(header);
-        let signature: Signature = self.key.sign(format!("{protected}.{payload}").as_bytes());
+        let signature: Signature = self.secret.sign(format!("{protected}.{payload}").as_bytes());
         AgentCardSignature { protected, signature: URL_SAFE_NO_PAD.encode(signature.to_bytes()) }
     }
 

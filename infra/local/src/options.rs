@@ -111,12 +111,11 @@ impl Options {
 
     /// The keys that seal webhooks. Asks the data folder, which must be there.
     pub(crate) fn keyring(&self) -> anyhow::Result<Keyring> {
-        let text = match &self.push_keys {
-            Some(keys) => keys.expose().to_owned(),
-            None => {
-                let key = hex::decode(kept(&self.data, "push.key")?.expose())?;
-                format!("local:{}", STANDARD.encode(key))
-            }
+        let text = if let Some(keys) = &self.push_keys {
+            keys.expose().to_owned()
+        } else {
+            let key = hex::decode(kept(&self.data, "push.key")?.expose())?;
+            format!("local:{}", STANDARD.encode(key))
         };
         Keyring::parse(&text).context("read the keys of webhooks")
     }

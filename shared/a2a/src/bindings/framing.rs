@@ -1,7 +1,7 @@
 //! How each binding writes an answer, an error and an event, in each version.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, VARY};
 use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::v03::{self, Dialect, Old};
 use super::version::{self, Version};
 use super::{Answer, Body, extensions};
+use crate::card;
 use crate::error::{A2aError, Cause};
 use crate::operations::StreamEvent;
 use crate::sse;
@@ -72,7 +73,15 @@ impl Framing {
     }
 
     pub(super) fn success(&self, answer: &Answer) -> Response<Body> {
-        self.json(StatusCode::OK, Body::Full(self.success_json(answer).into()))
+        let mut response = self.json(StatusCode::OK, Body::Full(self.success_json(answer).into()));
+        if let Answer::Card(_) = answer {
+            // A card holds no work, and says the same for a while; to others it may say something
+            // else (A2A §13.3).
+            let headers = response.headers_mut();
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(card::FRESH));
+            headers.insert(VARY, HeaderValue::from_static("authorization"));
+        }
+        response
     }
 
     pub(super) fn failure(&self, error: &A2aError) -> Response<Body> {

@@ -7,6 +7,7 @@
 
 mod bindings;
 mod operations;
+mod push;
 mod security;
 mod streams;
 mod versions;

@@ -7,7 +7,6 @@
 
 #![expect(
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a broken promise is a panic here, as in a test"

@@ -70,7 +70,8 @@ pub(crate) fn home() -> Home {
 }
 
 fn counter() -> Value {
-    let words = |count: usize| (1..=count).map(|n| format!("number {n:02}, ")).collect::<String>();
+    let words =
+        |count: usize| (1..=count).map(|n| format!("number {n:02}")).collect::<Vec<_>>().join(", ");
     json!([[
         {"when": {"last_user_contains": "go on"}, "text": words(100), "chunk": 11, "delay_ms": 100},
         {"text": words(20), "chunk": 11, "delay_ms": 20},

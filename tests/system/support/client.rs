@@ -198,10 +198,6 @@ impl Client {
         format!("{}/a2a/{}", self.origin, self.agent)
     }
 
-    pub(crate) fn origin(&self) -> &str {
-        &self.origin
-    }
-
     /// A plain request with the client's headers, for what no operation of the protocol says.
     pub(crate) fn plain(&self, method: reqwest::Method, url: &str) -> reqwest::RequestBuilder {
         self.http.request(method, url).headers(self.headers.clone())

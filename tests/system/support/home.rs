@@ -17,6 +17,9 @@ use tokio::net::TcpListener;
 /// The keys of every story's deployment.
 pub(crate) const RUNTIME_KEY: &str = "runtime key of the stories, 32 and more";
 pub(crate) const SCOPE_KEY: &str = "scope key of the stories";
+pub(crate) const PUSH_KEYS: &str = "stories:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+/// Where webhooks may be although it is no part of the public internet.
+pub(crate) const WEBHOOKS: &str = "127.0.0.1";
 
 /// Agents, scenarios, and a place for everything else. Begins with the demo's agent, `analyst`.
 #[derive(Debug)]
@@ -90,6 +93,8 @@ impl Home {
             scenarios: Some(self.scenarios()),
             sweep_every: Duration::from_millis(200),
             sandboxd: Some(sandboxd()),
+            allow_webhooks: vec![WEBHOOKS.to_owned()],
+            push_keys: Some(Secret::new(PUSH_KEYS)),
             keys: Some(Keys { runtime: Secret::new(RUNTIME_KEY), scope: Secret::new(SCOPE_KEY) }),
             ..Options::default()
         }

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::PATIENCE;
-use super::home::{Home, RUNTIME_KEY, SCOPE_KEY};
+use super::home::{Home, PUSH_KEYS, RUNTIME_KEY, SCOPE_KEY, WEBHOOKS};
 
 /// What every life of the system has in common.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ impl Deployment<'_> {
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("COGNITION_SANDBOX_RUNTIME_KEY", RUNTIME_KEY)
             .env("COGNITION_S3_SCOPE_HMAC_KEY", SCOPE_KEY)
+            .env("COGNITION_PUSH_KEYS", PUSH_KEYS)
+            .env("COGNITION_PUSH_ALLOW", WEBHOOKS)
             .stdout(Stdio::piped())
             .stderr(log)
             .kill_on_drop(true)

@@ -27,7 +27,6 @@ pub(crate) use store::driver::Engine;
 /// A deployment.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    pub(crate) engine: Engine,
     /// The port behind which both ingresses take turns.
     pub(crate) url: String,
     /// Each of them alone.
@@ -82,7 +81,7 @@ async fn sqlite() -> Pair {
         _stop: stop,
         _cleaner: cleaner(home, None),
     };
-    Pair { engine: Engine::Sqlite, url: relay::before(each.to_vec()).await, each, _alive: alive }
+    Pair { url: relay::before(each.to_vec()).await, each, _alive: alive }
 }
 
 async fn postgres() -> Pair {
@@ -108,7 +107,7 @@ async fn postgres() -> Pair {
         _cleaner: cleaner(home, other.pid()),
         _other: Some(other),
     };
-    Pair { engine: Engine::Postgres, url: relay::before(each.to_vec()).await, each, _alive: alive }
+    Pair { url: relay::before(each.to_vec()).await, each, _alive: alive }
 }
 
 fn options(home: &Home) -> Options {

@@ -11,6 +11,7 @@ use crate::common::{Setup, World, on_both};
 use crate::rig::Rig;
 use crate::tools::write;
 
+#[expect(clippy::needless_pass_by_value, reason = "made where it is called")]
 fn call(tool: &str, args: Value) -> Value {
     json!({"name": tool, "args": args})
 }
@@ -20,6 +21,7 @@ fn put(args: Value) -> Value {
 }
 
 /// An agent that has all of these tools.
+#[expect(clippy::needless_pass_by_value, reason = "made where it is called")]
 fn speaker(turns: Value) -> Setup {
     let tools = json!(["ask_client", "decline_task", "reply_directly", "conclude", "put_artifact"]);
     Setup { client_tools: tools, ..Setup::new(json!({ "turns": turns })) }

@@ -94,7 +94,7 @@ fn scenario_37_the_limit_is_inclusive() {
 #[test]
 fn scenario_37_a_file_of_any_size_is_refused() {
     let (_folder, workspace) = workspace();
-    let file = std::fs::File::create(workspace.root().join("huge")).unwrap();
+    let file = File::create(workspace.root().join("huge")).unwrap();
     file.set_len(1 << 43).unwrap();
     assert_eq!(code(workspace.read_bounded(&path("huge"), 10)), ErrorCode::TooLarge);
 }

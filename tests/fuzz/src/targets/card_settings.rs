@@ -19,8 +19,8 @@ pub(crate) fn check(input: &[u8]) {
     if card::check(&definition).is_err() {
         return;
     }
-    definition.system_prompt = PROMPT.to_owned();
-    definition.model.model = MODEL.to_owned();
+    PROMPT.clone_into(&mut definition.system_prompt);
+    MODEL.clone_into(&mut definition.model.model);
     let security = Security::default();
     let url = "https://example.com/a2a/a";
     let subject = Subject { definition: &definition, url, version: "1", security: &security };

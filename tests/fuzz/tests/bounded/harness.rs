@@ -52,7 +52,6 @@ struct Shown<'a> {
 }
 
 impl Drop for Shown<'_> {
-    #[expect(clippy::print_stderr, reason = "a finding must be seen whole")]
     fn drop(&mut self) {
         if thread::panicking() {
             eprintln!("{}: \"{}\"", self.name, self.input.escape_ascii());

@@ -34,7 +34,7 @@ impl Mutator {
         match self.below(7) {
             0 => {
                 if let Some(byte) = input.get_mut(from) {
-                    *byte ^= 1 << self.state.to_le_bytes()[1] % 8;
+                    *byte ^= 1 << (self.state.to_le_bytes()[1] % 8);
                 }
             }
             1 => drop(input.drain(from..to)),
@@ -80,7 +80,7 @@ impl Mutator {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// SplitMix64.
+    /// `SplitMix64`.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

@@ -43,7 +43,7 @@ async fn o8_filters_narrow_what_the_others_leave() {
         let [hello_id, asked_id, again_id] = [&hello, &asked, &again].map(|t| t["id"].clone());
         let all = vec![again_id.clone(), asked_id.clone(), hello_id.clone()];
         assert_eq!(found(json!({})).await, all, "the newest status first");
-        assert_eq!(found(json!({"contextId": "two"})).await, [asked_id.clone()]);
+        assert_eq!(found(json!({"contextId": "two"})).await, std::slice::from_ref(&asked_id));
         assert_eq!(found(json!({"contextId": "three"})).await, Vec::<Value>::new());
         let completed = json!({"status": "TASK_STATE_COMPLETED"});
         assert_eq!(found(completed.clone()).await, [again_id.clone(), hello_id]);

@@ -22,13 +22,6 @@ pub(crate) struct Seen {
     pub(crate) says: Value,
 }
 
-impl Seen {
-    /// Which of the four a `StreamResponse` is.
-    pub(crate) fn kind(&self) -> &str {
-        kind(&self.says)
-    }
-}
-
 /// Which of the four a `StreamResponse` is (S2).
 pub(crate) fn kind(response: &Value) -> &str {
     let members = super::members(response);

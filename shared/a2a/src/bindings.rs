@@ -5,7 +5,7 @@
 //! ```
 //!
 //! **The bindings differ in how a call is read and how an answer is framed, and in nothing else.**
-//! So do the versions of the protocol: 0.3 is a reader and a writer of its own ([`v03`]) on either
+//! So do the versions of the protocol: 0.3 is a reader and a writer of its own (`v03`) on either
 //! side of the same operations. The caller has authenticated the request and removed the part of the
 //! path that names the agent.
 //!

@@ -73,7 +73,7 @@ async fn p2_p3_a_webhook_is_stored_fetched_listed_replaced_and_forgotten() {
         let echo = client.of("echo");
         let task = echo.send(&message("hello")).await["id"].clone();
         let config = |id: &str, url: &str| json!({"taskId": task, "id": id, "url": url});
-        for url in ["https://example.com/hook", "http://localhost:9/hook?x=1"] {
+        for url in ["https://example.com/hook", "http://127.0.0.1:9/hook?x=1"] {
             let made = echo.ask(CREATE, &config("mine", url)).await.unwrap();
             assert_eq!((&made["id"], &made["url"]), (&json!("mine"), &json!(url)), "{made}");
             assert_eq!(made["taskId"], task);

@@ -71,7 +71,7 @@ pub(crate) fn home() -> Home {
 
 fn counter() -> Value {
     let words =
-        |count: usize| (1..=count).map(|n| format!("number {n:02}")).collect::<Vec<_>>().join(", ");
+        |count: usize| (1..=count).map(|n| format!("number {n:02}, ")).collect::<Vec<_>>().concat();
     json!([[
         {"when": {"last_user_contains": "go on"}, "text": words(100), "chunk": 11, "delay_ms": 100},
         {"text": words(20), "chunk": 11, "delay_ms": 20},

@@ -27,6 +27,8 @@ const TOKEN: [HeaderName; 2] = [
 ];
 /// A longer answer costs its connection.
 const MAX_ANSWER: usize = 16 * 1024;
+/// How long the rest of an answer is read; well below what an attempt may take beyond its time.
+const DRAIN: Duration = Duration::from_secs(1);
 /// The longest wait that a receiver can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(15);
 
@@ -79,7 +81,7 @@ impl Refusal {
 }
 
 impl Post {
-    /// `timeout` is for one notification in all, from the name to the answer.
+    /// `timeout` is for one notification, from the name to the answer's status.
     pub fn new(
         guard: Guard,
         timeout: Duration,
@@ -132,13 +134,13 @@ impl Post {
     pub(crate) async fn send(&self, to: &Sendable, body: Vec<u8>) -> Result<(), Refusal> {
         let client = if to.target.is_named() { &self.named } else { &self.public };
         let request = client.post(to.target.url().clone()).headers(to.headers.clone()).body(body);
-        let answered = timeout(self.timeout, async {
-            let response = request.send().await.map_err(|error| unsent(&error))?;
-            let judged = judge(&response);
-            drain(response).await;
-            judged
-        });
-        answered.await.unwrap_or(Err(Refusal::new(Why::NoAnswer)))
+        let answered = timeout(self.timeout, request.send()).await;
+        let response = answered.map_err(|_| Refusal::new(Why::NoAnswer))?;
+        let response = response.map_err(|error| unsent(&error))?;
+        let judged = judge(&response);
+        // What the receiver says beyond its status changes nothing, however slowly it says it.
+        let _ = timeout(DRAIN, drain(response)).await;
+        judged
     }
 }
 

@@ -5,9 +5,11 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -36,6 +38,8 @@ impl Arrived {
 struct State {
     arrived: Vec<Arrived>,
     answers: VecDeque<Response<()>>,
+    /// The bodies of answers begin, and never end.
+    endless: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,6 +79,11 @@ impl Receiver {
         }
     }
 
+    /// From now on answers have a status at once, and a body that never ends.
+    pub(crate) fn never_ends(&self) {
+        self.state.lock().unwrap().endless = true;
+    }
+
     pub(crate) fn redirect(&self, to: &str) {
         let response = Response::builder().status(307).header("location", to).body(()).unwrap();
         self.state.lock().unwrap().answers.push_back(response);
@@ -92,7 +101,7 @@ impl Receiver {
 async fn answer(
     state: Arc<Mutex<State>>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<BoxBody<Bytes, Infallible>>, Infallible> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let arrived = Arrived {
@@ -104,5 +113,14 @@ async fn answer(
     let mut state = state.lock().unwrap();
     state.arrived.push(arrived);
     let answer = state.answers.pop_front().unwrap_or_default();
-    Ok(answer.map(|()| Full::new(Bytes::from_static(b"canary-answer"))))
+    let said = Bytes::from_static(b"canary-answer");
+    let endless = state.endless;
+    Ok(answer.map(|()| {
+        if endless {
+            let begun = stream::iter([Ok(Frame::data(said))]);
+            BoxBody::new(StreamBody::new(begun.chain(stream::pending())))
+        } else {
+            BoxBody::new(Full::new(said))
+        }
+    }))
 }

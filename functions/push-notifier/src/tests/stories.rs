@@ -60,6 +60,24 @@ async fn an_idle_webhook_is_asked_for_once_however_much_is_said() {
     .await;
 }
 
+/// P5: the status is the answer; whoever goes on talking has the update all the same, and once.
+#[tokio::test]
+async fn p5_a_receiver_that_never_ends_its_answer_is_told_each_update_once() {
+    on_both(async |pool| {
+        let receiver = Receiver::start().await;
+        let scene = Scene::new(&pool, &receiver).await;
+        receiver.never_ends();
+        scene.say("one").await;
+        scene.deliver(&scene.notifier()).await;
+        scene.later().await;
+        scene.deliver(&scene.notifier()).await;
+        let mut wanted = BEGUN.to_vec();
+        wanted.push("one");
+        assert_eq!(receiver.said(), wanted);
+    })
+    .await;
+}
+
 /// P5: a receiver that is down is tried again, later and later, and then gets everything in order.
 #[tokio::test]
 async fn p5_a_receiver_that_was_down_gets_everything_in_order() {

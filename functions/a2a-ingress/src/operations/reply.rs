@@ -20,9 +20,9 @@ use super::Desk;
 use crate::caller::Caller;
 
 /// How long a stream keeps its task back, where the agent may reply directly: a stream that has
-/// shown a task can show no bare message any more. Long enough for a model that answers at once,
-/// short enough that nobody takes the stream for dead.
-const HOLD: Duration = Duration::from_secs(1);
+/// shown a task can show no bare message any more. Long enough for a model that answers at once, and
+/// so much shorter than the binding waits for a first event that no comment has to come before it.
+const HOLD: Duration = Duration::from_millis(750);
 
 impl Desk {
     /// The message with which the task was answered directly, if it was.

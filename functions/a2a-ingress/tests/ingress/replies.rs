@@ -104,6 +104,8 @@ async fn a_reply_that_comes_late_is_told_with_the_status() {
             let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
             seen.push_str(std::str::from_utf8(&frame).unwrap());
         }
+        // S6: nothing had to keep the stream open before that.
+        assert!(seen.starts_with("id: "), "{seen}");
         // The task is shown: now it is too late for a bare message.
         reply(&scene, 1, "late").await;
         let rest = body.collect().await.unwrap().to_bytes();

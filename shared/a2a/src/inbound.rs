@@ -116,10 +116,12 @@ fn stored(part: &Part) -> NewPart {
     }
 }
 
-/// Whether the agent takes this Part's media type. One without a media type is taken.
+/// Whether the agent, or one of its skills, takes this Part's media type (A2A §3.1.1). One without a
+/// media type is taken.
 fn takes(settings: &A2aSettings, part: &Part) -> bool {
     let Some(media_type) = &part.media_type else { return true };
-    settings.default_input_modes.iter().any(|mode| matches(mode, media_type))
+    let of_skills = settings.skills.iter().flat_map(|skill| &skill.input_modes);
+    settings.default_input_modes.iter().chain(of_skills).any(|mode| matches(mode, media_type))
 }
 
 /// Compares type and subtype, whatever their case and parameters; `*` in a mode stands for any.

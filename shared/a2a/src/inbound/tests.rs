@@ -161,6 +161,19 @@ fn an_agent_that_enforces_its_modes_refuses_others() {
     assert!(admit(&message(r#"{"text":"","mediaType":"a/b"}"#), &LIMITS, &any).is_ok());
 }
 
+/// O6: what only a skill takes is taken.
+#[test]
+fn the_modes_of_a_skill_widen_what_is_taken() {
+    let mut settings = modes(InputModesPolicy::Enforce, &["text/plain"]);
+    let skill =
+        r#"{"id":"s","name":"s","description":"s","tags":["s"],"input_modes":["image/png"]}"#;
+    settings.skills = vec![serde_json::from_str(skill).unwrap()];
+    let part = |media_type| message(&format!(r#"{{"raw":"","mediaType":"{media_type}"}}"#));
+    assert!(admit(&part("image/png"), &LIMITS, &settings).is_ok());
+    assert!(admit(&part("text/plain"), &LIMITS, &settings).is_ok());
+    assert!(admit(&part("image/gif"), &LIMITS, &settings).is_err());
+}
+
 /// Seed 001.
 #[test]
 fn an_agent_that_retains_takes_any_media_type() {

@@ -13,7 +13,7 @@ use cloud::objects::Objects;
 use domain::{AgentName, ArtifactContent, Event, EventBody, PublicationId, Scope, ScopeDigest};
 use published::Namespace;
 use store::conversation::{Envelope, Role, StoredMessage};
-use store::tasks::TaskView;
+use store::tasks::{StoredTask, TaskView};
 use store::{Pool, publications};
 
 pub use page::{Shown, says};
@@ -67,21 +67,7 @@ impl Viewer {
         for message in view.history {
             history.extend(said(message)?);
         }
-        let task = view.task;
-        let projected = project::TaskView {
-            identity: Identity { task: task.id, context_id: task.context_id },
-            agent: agent.clone(),
-            status: StatusView {
-                state: task.state,
-                at: task.status_at,
-                message: task.status_message,
-                code: task.status_code,
-            },
-            history,
-            artifacts,
-            current_run: Some(task.current_run),
-            last_run: Some(task.current_run),
-        };
+        let projected = project::TaskView { history, artifacts, ..bare(agent, view.task) };
         Ok(project::task(projected, &resolved)?)
     }
 
@@ -140,6 +126,24 @@ impl Viewer {
             sha256: row.sha256,
             size: row.size,
         })
+    }
+}
+
+/// A task without history and artifacts.
+fn bare(agent: &AgentName, task: StoredTask) -> project::TaskView {
+    project::TaskView {
+        identity: Identity { task: task.id, context_id: task.context_id },
+        agent: agent.clone(),
+        status: StatusView {
+            state: task.state,
+            at: task.status_at,
+            message: task.status_message,
+            code: task.status_code,
+        },
+        history: Vec::new(),
+        artifacts: Artifacts::default(),
+        current_run: Some(task.current_run),
+        last_run: Some(task.current_run),
     }
 }
 

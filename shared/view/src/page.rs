@@ -6,9 +6,7 @@
 
 use std::collections::HashMap;
 
-use a2a::project::{
-    self, Artifacts, Identity, Resolved, Said, StatusView, TaskView, Unprojectable,
-};
+use a2a::project::{self, Resolved, Said, TaskView, Unprojectable};
 use a2a::types::{JsonObject, Task};
 use domain::{AgentName, ArtifactContent, ArtifactUpdate, EventBody, PublicationId};
 use futures_util::StreamExt as _;
@@ -18,7 +16,7 @@ use store::conversation::{Role, StoredMessage};
 use store::publications;
 use store::tasks::list::Listed;
 
-use super::{Error, Reader, Viewer, said};
+use super::{Error, Reader, Viewer, bare, said};
 
 /// Files that are looked for at once.
 const AT_ONCE: usize = 8;
@@ -124,21 +122,7 @@ impl Draft {
         let history = listed.history.map_err(Error::from).and_then(|messages| {
             messages.into_iter().filter_map(|message| said(message).transpose()).collect()
         });
-        let task = listed.task;
-        let bare = TaskView {
-            identity: Identity { task: task.id, context_id: task.context_id },
-            agent: agent.clone(),
-            status: StatusView {
-                state: task.state,
-                at: task.status_at,
-                message: task.status_message,
-                code: task.status_code,
-            },
-            history: Vec::new(),
-            artifacts: Artifacts::default(),
-            current_run: Some(task.current_run),
-            last_run: Some(task.current_run),
-        };
+        let bare = bare(agent, listed.task);
         Self { bare, history, updates: updates.collect(), missing }
     }
 

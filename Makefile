@@ -32,9 +32,12 @@ tools: ## Finds or installs PostgreSQL, SeaweedFS and the A2A clients that the t
 check: ## Format, lints and docs, as CI wants them.
 	$(CARGO) fmt --all --check && $(CARGO) clippy --workspace --all-targets -- -D warnings && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 
-bench: ## Measures completion at 1, 10 and 50 concurrent tasks as ratios to 1, and the codec against another one.
+bench: tools ## Measures completion at 1, 10 and 50 concurrent tasks, the codec, serving, and what idle subscribers cost.
+	$(CARGO) build --profile measure -p cognition-local -p sandbox-runtime
 	$(CARGO) bench --profile measure -p codec-bench
-	$(CARGO) build --profile measure -p cognition-local -p sandbox-runtime && target/measure/cognition-local bench $(ARGS)
+	. $(TOOLS)/env && $(CARGO) bench --profile measure -p cognition-local --bench serving
+	. $(TOOLS)/env && $(CARGO) run --profile measure -p a2a-ingress --example idle_subscribers
+	$${CARGO_TARGET_DIR:-target}/measure/cognition-local bench $(ARGS)
 
 fuzz: ## Fuzzes one target, guided by coverage: make fuzz T=parts SECONDS=600
 	@tests/fuzz/fuzz.sh $(T) $(SECONDS)

@@ -76,7 +76,8 @@ impl Desk {
             Some(id) => Some(id.parse().map_err(|_| A2aError::task_not_found())?),
             None => None,
         };
-        let webhook = self.inline_webhook(configuration.task_push_notification_config.as_ref())?;
+        let webhook =
+            self.inline_webhook(configuration.task_push_notification_config.as_deref())?;
         let request = Admission {
             scope: &caller.scope,
             agent,

@@ -29,6 +29,20 @@ impl<T: Wire> Wire for Option<T> {
     }
 }
 
+impl<T: Wire> Wire for Box<T> {
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        Ok(T::read(deserializer)?.map(Self::new))
+    }
+
+    fn absent() -> Option<Self> {
+        T::absent().map(Self::new)
+    }
+
+    fn is_unset(&self) -> bool {
+        T::is_unset(self)
+    }
+}
+
 impl<T: for<'a> Deserialize<'a>> Wire for Vec<T> {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
         Deserialize::deserialize(deserializer)

@@ -60,7 +60,8 @@ impl Message {
             (parts, self.parts.is_empty().then_some("has at least one Part")),
         ];
         let found = checks.into_iter().filter_map(|(field, problem)| {
-            Some(FieldViolation { field: format!("{path}.{field}"), description: problem?.into() })
+            let description = problem?.into();
+            Some(FieldViolation { field: format!("{path}.{field}"), description })
         });
         found.collect()
     }

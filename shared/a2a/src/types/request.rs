@@ -46,8 +46,9 @@ pub struct SendMessageConfiguration {
     /// False waits until the task is over or needs the client.
     pub return_immediately: bool,
     /// Where updates of the task are posted to. It names no task: that is the one of the message.
+    /// Boxed, because few requests have one and every request is moved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task_push_notification_config: Option<TaskPushNotificationConfig>,
+    pub task_push_notification_config: Option<Box<TaskPushNotificationConfig>>,
 }
 
 impl SendMessageConfiguration {
@@ -82,7 +83,7 @@ impl SendMessageRequest {
         };
         problems.extend(message.violations("message", "parts"));
         problems.none(Self {
-            message,
+            message: *message,
             configuration: configuration.unwrap_or_default(),
             metadata: wire.metadata,
             tenant,
@@ -99,9 +100,10 @@ impl std::str::FromStr for SendMessageRequest {
     }
 }
 
+/// Boxed where it is large: what is read is moved once for each layer of the reader.
 struct SendMessageWire {
-    message: Option<Message>,
-    configuration: Option<ConfigurationWire>,
+    message: Option<Box<Message>>,
+    configuration: Option<Box<ConfigurationWire>>,
     metadata: Option<JsonObject>,
     tenant: Option<String>,
 }
@@ -117,7 +119,7 @@ struct ConfigurationWire {
     accepted_output_modes: Vec<String>,
     history_length: Option<i32>,
     return_immediately: bool,
-    task_push_notification_config: Option<TaskPushNotificationConfig>,
+    task_push_notification_config: Option<Box<TaskPushNotificationConfig>>,
 }
 
 from_object!(ConfigurationWire {

@@ -157,7 +157,7 @@ impl ConfigurationWire {
             return_immediately: !self.blocking.unwrap_or(dialect == Dialect::JsonRpc),
             task_push_notification_config: self
                 .push_notification_config
-                .map(|config| config.read(problems, field)),
+                .map(|config| Box::new(config.read(problems, field))),
         }
     }
 }

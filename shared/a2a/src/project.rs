@@ -65,6 +65,8 @@ pub struct TaskView {
 /// Where a task stands, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusView {
+    /// The run that brought it there.
+    pub run: RunId,
     pub state: TaskState,
     pub at: Timestamp,
     pub message: Option<String>,
@@ -134,6 +136,17 @@ pub fn task(view: TaskView, resolved: &Resolved) -> Result<Task, Unprojectable> 
     })
 }
 
+/// Whether subscribers see an event of this kind.
+pub const fn is_shown(body: &EventBody) -> bool {
+    match body {
+        EventBody::Status { .. } | EventBody::Artifact(_) => true,
+        // Who follows the task sees the words in the status that comes next.
+        EventBody::Reply { .. } | EventBody::ToolCalled { .. } | EventBody::ToolFinished { .. } => {
+            false
+        }
+    }
+}
+
 /// An event as its subscribers see it; `None` for one that is not theirs to see.
 pub fn event(
     identity: &Identity,
@@ -143,6 +156,7 @@ pub fn event(
     match &event.body {
         EventBody::Status { state, message, code } => {
             let view = StatusView {
+                run: event.run,
                 state: *state,
                 at: event.at,
                 message: message.clone(),
@@ -156,7 +170,6 @@ pub fn event(
             })))
         }
         EventBody::Artifact(update) => artifact_update(identity, update, resolved).map(Some),
-        // Who follows the task sees the words in the status that comes next.
         EventBody::Reply { .. } | EventBody::ToolCalled { .. } | EventBody::ToolFinished { .. } => {
             Ok(None)
         }
@@ -202,12 +215,13 @@ fn artifact_update(
     }))
 }
 
-/// The status. Its message has an id of its own per state, so that two readers see the same one.
+/// The status. Its message is the last word of a run, which has only one for a state: so its id is
+/// the same for every reader, and no other message of the task has it.
 fn status(identity: &Identity, view: StatusView) -> TaskStatus {
-    let StatusView { state, at, message, code } = view;
+    let StatusView { run, state, at, message, code } = view;
     let text = message.or_else(|| code.clone());
     let message = text.map(|text| Message {
-        message_id: format!("task-{}-status-{state}", identity.task_id()),
+        message_id: format!("run-{}-status-{state}", run.as_uuid()),
         context_id: Some(identity.context_id.clone()),
         task_id: Some(identity.task_id()),
         role: Role::Agent,

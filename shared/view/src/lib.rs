@@ -135,6 +135,7 @@ fn bare(agent: &AgentName, task: StoredTask) -> project::TaskView {
         identity: Identity { task: task.id, context_id: task.context_id },
         agent: agent.clone(),
         status: StatusView {
+            run: task.current_run,
             state: task.state,
             at: task.status_at,
             message: task.status_message,

@@ -54,6 +54,7 @@ fn view() -> TaskView {
         identity: identity(),
         agent: "analyst".to_owned().try_into().unwrap(),
         status: StatusView {
+            run: RunId::from_uuid(Uuid::from_u128(3)),
             state: TaskState::Completed,
             at: Timestamp::from_micros(0),
             message: None,
@@ -124,7 +125,28 @@ fn a_failure_shows_its_code_and_a_stable_message() {
         message: None,
         code: Some("MODEL_TIMEOUT".to_owned()),
     };
-    insta::assert_snapshot!(json(&shown(failed)), @r#"{"statusUpdate":{"taskId":"00000000-0000-0000-0000-000000000001","contextId":"c","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"task-00000000-0000-0000-0000-000000000001-status-failed","contextId":"c","taskId":"00000000-0000-0000-0000-000000000001","role":"ROLE_AGENT","parts":[{"text":"MODEL_TIMEOUT"}],"metadata":{"cognition":{"failureCode":"MODEL_TIMEOUT"}}},"timestamp":"1970-01-01T00:00:00.000Z"}}}"#);
+    insta::assert_snapshot!(json(&shown(failed)), @r#"{"statusUpdate":{"taskId":"00000000-0000-0000-0000-000000000001","contextId":"c","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"run-00000000-0000-0000-0000-000000000003-status-failed","contextId":"c","taskId":"00000000-0000-0000-0000-000000000001","role":"ROLE_AGENT","parts":[{"text":"MODEL_TIMEOUT"}],"metadata":{"cognition":{"failureCode":"MODEL_TIMEOUT"}}},"timestamp":"1970-01-01T00:00:00.000Z"}}}"#);
+}
+
+/// Each question of a task is told by a run of its own. The log and the task's own row say the same
+/// of one, however often they are read.
+#[test]
+fn two_questions_of_one_task_are_two_messages_whoever_reads_them() {
+    let ask = |run: u128, question: &str| {
+        let (run, state) = (RunId::from_uuid(Uuid::from_u128(run)), TaskState::InputRequired);
+        let body = EventBody::Status { state, message: Some(question.to_owned()), code: None };
+        let asked = Event { run, ..event_of(body) };
+        let status =
+            StatusView { run, state, at: asked.at, message: Some(question.to_owned()), code: None };
+        let row = task(TaskView { status, ..view() }, &Resolved::new()).unwrap().status;
+        for _ in 0..2 {
+            let told = event(&identity(), &asked, &Resolved::new()).unwrap();
+            let Some(StreamResponse::StatusUpdate(told)) = told else { panic!("{told:?}") };
+            assert_eq!(told.status, row);
+        }
+        row.message.unwrap().message_id
+    };
+    assert_ne!(ask(3, "Which one?"), ask(4, "Which one?"));
 }
 
 #[test]

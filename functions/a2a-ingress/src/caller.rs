@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use a2a::A2aError;
-use domain::{AgentKey, Scope, ScopeDigest, Tenant};
+use domain::{AgentKey, ProtocolVersion, Scope, ScopeDigest, Tenant};
 use http::HeaderMap;
 use tokio::time::Instant;
 use view::Reader;
@@ -18,6 +18,8 @@ pub struct Caller {
     pub digest: ScopeDigest,
     pub agent: Arc<Agent>,
     pub cards: Arc<Cards>,
+    /// What the request speaks; where we do not, it leads to no operation.
+    pub protocol: ProtocolVersion,
     /// Of the request.
     pub headers: HeaderMap,
     /// In every log line and every internal error of the request.

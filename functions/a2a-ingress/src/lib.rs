@@ -19,6 +19,7 @@ use std::time::Duration;
 use a2a::card::Document;
 use a2a::{A2aError, Body, Cause, Profile};
 use bytes::Bytes;
+use domain::ProtocolVersion;
 use futures_util::StreamExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -104,6 +105,7 @@ impl Ingress {
             digest: scope.digest(),
             scope,
             cards: Arc::clone(&self.cards),
+            protocol: a2a::bindings::spoken(&request).unwrap_or(ProtocolVersion::V10),
             headers: request.headers().clone(),
             request_id: request_id(&request),
             until: until(&request),

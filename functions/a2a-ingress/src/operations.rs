@@ -99,6 +99,7 @@ impl Desk {
             timeout: std::time::Duration::from_secs(definition.limits.timeout_seconds.into()),
             webhook: webhook.as_ref().map(|webhook| NewWebhook {
                 config_id: webhook.id(),
+                protocol: caller.protocol,
                 seal: webhook,
                 most: self.webhooks.most,
             }),

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use a2a::bindings::notification;
 use a2a::project::Identity;
-use domain::{Event, EventBody, Scope, ScopeDigest, limits};
+use domain::{Event, EventBody, ScopeDigest, limits};
 use lambda_kit::chain;
 use lambda_kit::deadline::Budget;
 use store::webhooks::{self, Again, Claimed, Hold, Release, Why};
 use store::{Error, events};
 use tokio::time::Instant;
-use view::Reader;
 use webhook::{Place, Record};
 
 use crate::Notifier;
 use crate::post::{Refusal, Sendable};
+use crate::subject::Subject;
 
 /// Updates read at once.
 const PAGE: i64 = 50;
@@ -23,9 +24,7 @@ const RESERVE: Duration = Duration::from_secs(5);
 pub(crate) struct Delivery<'a> {
     on: &'a Notifier,
     hold: Hold,
-    scope: ScopeDigest,
-    owner: Scope,
-    identity: Identity,
+    subject: Subject,
     /// Where updates go, or why they go nowhere.
     receiver: Result<Sendable, Refusal>,
     /// Up to here, everything was told, given up, or is nothing that clients see.
@@ -51,12 +50,12 @@ enum Told {
 
 impl<'a> Delivery<'a> {
     pub(crate) fn new(on: &'a Notifier, scope: ScopeDigest, claimed: Claimed) -> Self {
-        let Claimed { hold, owner, task, context_id, config_id, sealed, sent, wanted, .. } =
-            claimed;
+        let Claimed { hold, owner, agent, protocol, task, context_id, config_id, .. } = claimed;
         let place = Place { scope: &scope, task, config_id: &config_id };
-        let sealed = sealing::Sealed { key_id: sealed.key_id, bytes: sealed.bytes };
+        let webhooks::Sealed { key_id, bytes } = claimed.sealed;
+        let sealed = sealing::Sealed { key_id, bytes };
         let receiver = match Record::open(&on.keys, place, &sealed) {
-            Ok(record) => on.post.prepare(&record),
+            Ok(record) => on.post.prepare(&record, notification::media_type(protocol)),
             Err(error) => {
                 tracing::error!("{} cannot be opened: {}", hold.webhook(), chain(&error));
                 Err(Refusal::new(Why::Unreadable))
@@ -64,12 +63,16 @@ impl<'a> Delivery<'a> {
         };
         Self {
             on,
-            scope,
-            owner,
-            identity: Identity { task, context_id },
+            subject: Subject {
+                scope,
+                owner,
+                agent,
+                protocol,
+                identity: Identity { task, context_id },
+            },
             receiver,
-            position: sent,
-            wanted,
+            position: claimed.sent,
+            wanted: claimed.wanted,
             attempts: claimed.attempts.unsigned_abs(),
             given_up: claimed.given_up.unsigned_abs(),
             renewed: Instant::now(),
@@ -82,8 +85,8 @@ impl<'a> Delivery<'a> {
     pub(crate) async fn run(mut self, budget: Budget) -> Result<(), Error> {
         let pool = &self.on.viewer.pool;
         loop {
-            let page =
-                events::after(pool, &self.scope, self.identity.task, self.position, PAGE).await?;
+            let Subject { scope, identity, .. } = &self.subject;
+            let page = events::after(pool, scope, identity.task, self.position, PAGE).await?;
             let last_page = page.len() < usize::try_from(PAGE).unwrap_or(usize::MAX);
             for event in page {
                 match self.tell(&event, budget).await? {
@@ -106,11 +109,9 @@ impl<'a> Delivery<'a> {
     }
 
     async fn tell(&mut self, event: &Event, budget: Budget) -> Result<Told, Error> {
-        let body = match self.body(event).await {
-            Ok(None) => return Ok(Told::Done),
-            Ok(Some(body)) => Ok(body),
-            Err(refusal) => Err(refusal),
-        };
+        if !a2a::project::is_shown(&event.body) {
+            return Ok(Told::Done);
+        }
         if budget.remaining() < self.on.post.timeout() + RESERVE {
             return Ok(Told::PutOff(Again::Elsewhere));
         }
@@ -118,7 +119,9 @@ impl<'a> Delivery<'a> {
             // Each of them was begun, and none came to an end.
             return self.give_up(event, Why::Crashed).await;
         }
-        // An attempt never outlives the lease, also when this worker was held up before it.
+        let body = self.subject.body(&self.on.viewer, event).await?;
+        // An attempt never outlives the lease, also when this worker was held up before it: so nobody
+        // tells the receiver anything newer before this.
         if self.renewed.elapsed() + self.on.post.timeout() + RESERVE > limits::LEASE {
             webhooks::renew(&self.on.viewer.pool, &self.hold).await?;
             self.renewed = Instant::now();
@@ -148,14 +151,6 @@ impl<'a> Delivery<'a> {
                 Ok(Told::PutOff(Again::Later(wait)))
             }
         }
-    }
-
-    /// The update as a stream shows it; `None` for one that is not for clients.
-    async fn body(&self, event: &Event) -> Result<Option<Vec<u8>>, Refusal> {
-        let reader = Reader { scope: &self.owner, digest: &self.scope };
-        let shown = self.on.viewer.event(reader, &self.identity, event).await;
-        let shown = shown.map_err(|error| unreadable(&error))?;
-        shown.map(|response| serde_json::to_vec(&response)).transpose().map_err(|e| unreadable(&e))
     }
 
     /// Writes down that the receiver was not told, and goes on to the next update.
@@ -193,9 +188,4 @@ impl<'a> Delivery<'a> {
         let [.., low] = self.on.ids.uuid().into_bytes();
         full.mul_f64(0.5 + f64::from(low) / 512.0)
     }
-}
-
-fn unreadable(error: &(dyn std::error::Error + 'static)) -> Refusal {
-    tracing::error!("an update cannot be shown: {}", chain(error));
-    Refusal::new(Why::Unreadable)
 }

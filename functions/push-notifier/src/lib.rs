@@ -2,12 +2,14 @@
 //!
 //! **Each update is posted at least once, in the order of the log, or given up in writing.** A webhook
 //! is in one worker's hands at a time; its place in the log moves under that worker's fence, one update
-//! at a time, after the receiver has answered. What a receiver gets is what a stream shows.
+//! at a time, after the receiver has answered. What a receiver gets is what a stream shows; one of
+//! protocol 0.3 gets the task instead, as it is then.
 
 pub mod config;
 mod delivery;
 mod post;
 mod resolver;
+mod subject;
 #[cfg(test)]
 mod tests;
 

@@ -18,7 +18,6 @@ use webhook::{Forbidden, Guard, Record, Target};
 
 use crate::resolver::{Guarded, Lookup};
 
-const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
 /// The names under which receivers look for the token: those of the Python and JavaScript SDKs, and of
 /// the Rust SDK.
 const TOKEN: [HeaderName; 2] = [
@@ -108,7 +107,12 @@ impl Post {
     }
 
     /// Judges the address again, since rules may have changed, and makes the headers (P4).
-    pub(crate) fn prepare(&self, record: &Record) -> Result<Sendable, Refusal> {
+    /// `media_type` is that of the bodies.
+    pub(crate) fn prepare(
+        &self,
+        record: &Record,
+        media_type: &'static str,
+    ) -> Result<Sendable, Refusal> {
         let forbidden = |_: Forbidden| Refusal::new(Why::Forbidden);
         let target = self.guard.target(&record.url).map_err(forbidden)?;
         let secret = |text: &str| {
@@ -118,7 +122,7 @@ impl Post {
             Ok(value)
         };
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, MEDIA_TYPE);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if let Some(authorization) = record.authorization() {
             headers.insert(AUTHORIZATION, secret(&authorization)?);
         }

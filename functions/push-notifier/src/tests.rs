@@ -5,3 +5,4 @@ mod guards;
 mod receiver;
 mod scene;
 mod stories;
+mod wire_03;

@@ -1,5 +1,7 @@
 //! The settings.
 
+use std::time::Duration;
+
 use cloud::sqs::SqsSettings;
 use lambda_kit::env::{Env, Invalid, Secret};
 use messages::Queue;
@@ -14,6 +16,8 @@ pub struct Config {
     /// `COGNITION_QUEUE_*_URL`: all queues, since the outbox holds messages for each.
     pub queues: SqsSettings,
     /// `COGNITION_SWEEPER_BATCH`: rows that one search returns (50).
+    /// `COGNITION_PUSH_RETENTION_DAYS`: how long webhooks of ended tasks, and updates that were given
+    /// up, are kept (30).
     pub pace: Pace,
 }
 
@@ -26,8 +30,17 @@ impl Config {
             read.parsed("COGNITION_SWEEPER_BATCH", "a whole number from 1 to 1000", |text| {
                 text.parse().ok().filter(|batch| (1..=1000).contains(batch))
             });
-        let pace = Pace::default();
-        let pace = Pace { batch: batch.unwrap_or(pace.batch), ..pace };
+        let days =
+            read.parsed("COGNITION_PUSH_RETENTION_DAYS", "a whole number from 1 to 3650", |text| {
+                text.parse().ok().filter(|days| (1..=3650).contains(days))
+            });
+        let usual = Pace::default();
+        let pace = Pace {
+            batch: batch.unwrap_or(usual.batch),
+            webhook_retention: days
+                .map_or(usual.webhook_retention, |days: u64| Duration::from_hours(days * 24)),
+            ..usual
+        };
         read.finish(|| Some(Self { database_url: database_url?, queues: queues?, pace }))
     }
 }
@@ -54,6 +67,15 @@ mod tests {
         assert_eq!(small.pace.batch, 1);
         for bad in ["0", "1001", "-5", "all"] {
             assert!(Config::read(&env(&[("COGNITION_SWEEPER_BATCH", bad)])).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn retention_is_a_day_at_least() {
+        let with = |days| Config::read(&env(&[("COGNITION_PUSH_RETENTION_DAYS", days)]));
+        assert_eq!(with("7").unwrap().pace.webhook_retention, Duration::from_hours(168));
+        for bad in ["0", "-1", "3651", "1.5", "never"] {
+            assert!(with(bad).is_err(), "{bad}");
         }
     }
 

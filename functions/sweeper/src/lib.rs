@@ -54,6 +54,8 @@ pub struct Pace {
     /// When a publication is given up that was asked for again and again. Later than the publisher
     /// itself gives up.
     pub publication_give_up: Duration,
+    /// How long a webhook is kept after the end of its task, and an update after it was given up.
+    pub webhook_retention: Duration,
 }
 
 impl Default for Pace {
@@ -69,6 +71,7 @@ impl Default for Pace {
             publication_again: Duration::from_mins(2),
             webhook_grace: Duration::from_mins(1),
             publication_give_up: Duration::from_mins(15),
+            webhook_retention: Duration::from_hours(30 * 24),
         }
     }
 }
@@ -103,6 +106,7 @@ impl Sweeper {
                 Part::Sandboxes => self.ask_for_sandboxes(&mut swept).await,
                 Part::Publications => self.ask_for_publications(&mut swept).await,
                 Part::Webhooks => self.ask_for_notifications(&mut swept).await,
+                Part::Retention => self.forget_what_was_kept(&mut swept).await,
             };
             if let Err(error) = outcome {
                 swept::failed(part, &error);

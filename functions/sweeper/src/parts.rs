@@ -170,6 +170,21 @@ impl Sweeper {
         Ok(true)
     }
 
+    pub(crate) async fn forget_what_was_kept(&self, swept: &mut Swept) -> Result<(), Error> {
+        let (kept, batch) = (self.pace.webhook_retention, self.pace.batch);
+        let mut rounds = Rounds::new(&self.pace);
+        while rounds.goes_on() {
+            let gone = sweeps::forget_webhooks(&self.pool, kept, batch).await?;
+            swept.webhooks_forgotten += rounds.took_all(gone);
+        }
+        let mut rounds = Rounds::new(&self.pace);
+        while rounds.goes_on() {
+            let gone = sweeps::forget_dead_letters(&self.pool, kept, batch).await?;
+            swept.dead_letters_forgotten += rounds.took_all(gone);
+        }
+        Ok(())
+    }
+
     /// Asks the publisher for a publication, or gives it up.
     async fn take_up(&self, swept: &mut Swept, found: &Waiting) -> Result<bool, Error> {
         if !found.wanted {

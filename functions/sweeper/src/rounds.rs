@@ -34,6 +34,14 @@ impl Rounds {
         self.full = rows >= self.batch;
     }
 
+    /// A statement found rows and took them all further; returns how many.
+    pub(crate) fn took_all(&mut self, rows: u64) -> usize {
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        self.found(rows);
+        self.moved |= rows > 0;
+        rows
+    }
+
     /// Something was taken further.
     pub(crate) fn moved(&mut self) {
         self.moved = true;

@@ -12,11 +12,12 @@ pub enum Part {
     Sandboxes,
     Publications,
     Webhooks,
+    Retention,
 }
 
 impl Part {
     /// In the order in which they are done.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Outbox,
         Self::Crashes,
         Self::Deadlines,
@@ -24,6 +25,7 @@ impl Part {
         Self::Sandboxes,
         Self::Publications,
         Self::Webhooks,
+        Self::Retention,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Part {
             Self::Sandboxes => "sandboxes",
             Self::Publications => "publications",
             Self::Webhooks => "webhooks",
+            Self::Retention => "retention",
         }
     }
 }
@@ -59,6 +62,10 @@ pub struct Swept {
     pub publications_failed: usize,
     /// Webhooks whose notifier was asked to go on.
     pub webhooks_asked: usize,
+    /// Webhooks whose tasks ended long ago.
+    pub webhooks_forgotten: usize,
+    /// Updates that were given up long ago.
+    pub dead_letters_forgotten: usize,
     /// Rows that could not be taken further this time.
     pub rows_failed: usize,
     /// Parts that did not get to their end.
@@ -78,6 +85,8 @@ impl Swept {
             publications_asked,
             publications_failed,
             webhooks_asked,
+            webhooks_forgotten,
+            dead_letters_forgotten,
             rows_failed,
             failed,
         } = self;
@@ -92,6 +101,8 @@ impl Swept {
             publications_asked,
             publications_failed,
             webhooks_asked,
+            webhooks_forgotten,
+            dead_letters_forgotten,
             rows_failed,
             parts_failed = failed.len(),
             "swept"

@@ -3,6 +3,7 @@
 mod failures;
 mod outbox;
 mod publications;
+mod retention;
 mod runs;
 mod sandboxes;
 mod twins;

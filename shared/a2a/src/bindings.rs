@@ -16,6 +16,7 @@
 pub mod extensions;
 mod framing;
 mod json_rpc;
+pub mod notification;
 mod patience;
 mod rest;
 mod v03;
@@ -41,6 +42,7 @@ use crate::types::{
 };
 use framing::Framing;
 use version::Version;
+pub use version::spoken;
 
 /// How long an answer may be silent.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(20);

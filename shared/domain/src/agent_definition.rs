@@ -274,10 +274,29 @@ impl AgentKey {
         }
     }
 
+    /// Reads a key that was stored.
+    pub fn from_stored(key: &str) -> Result<Self, InvalidKey> {
+        let (agent, tenant) = key.split_once('@').map_or((key, None), |(a, t)| (a, Some(t)));
+        let agent = AgentName::try_from(agent.to_owned()).map_err(|_| InvalidKey)?;
+        let tenant = tenant.map(|tenant| Tenant::try_from(tenant.to_owned())).transpose();
+        Ok(Self::new(&agent, tenant.map_err(|_| InvalidKey)?.as_ref()))
+    }
+
+    /// The agent's own name.
+    pub fn agent(&self) -> AgentName {
+        let name = self.0.split('@').next().unwrap_or_default();
+        AgentName(name.to_owned())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
+
+/// A stored text that is no key of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("read an agent's key")]
+pub struct InvalidKey;
 
 impl From<AgentName> for AgentKey {
     fn from(agent: AgentName) -> Self {
@@ -333,6 +352,19 @@ mod tests {
             assert!(AgentName::try_from(bad.to_owned()).is_err(), "{bad}");
         }
         assert!(AgentName::try_from("analyst-2".to_owned()).is_ok());
+    }
+
+    #[test]
+    fn a_stored_key_reads_back_and_names_its_agent() {
+        let agent = AgentName::try_from("analyst".to_owned()).unwrap();
+        let tenant = Tenant::try_from("acme".to_owned()).unwrap();
+        for key in [AgentKey::new(&agent, None), AgentKey::new(&agent, Some(&tenant))] {
+            let read = AgentKey::from_stored(key.as_str()).unwrap();
+            assert_eq!((read.agent(), &read), (agent.clone(), &key));
+        }
+        for bad in ["", "@acme", "analyst@", "An@acme", "analyst@a@b", "analyst@tasks"] {
+            assert!(AgentKey::from_stored(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

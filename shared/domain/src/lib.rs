@@ -20,5 +20,5 @@ pub use ids::{
 };
 pub use part::{NewPart, PartKind, StoredPart};
 pub use scope::{Scope, ScopeDigest, ScopeError};
-pub use state::{FailureCode, PublicationFailure, RunState, TaskState};
+pub use state::{FailureCode, ProtocolVersion, PublicationFailure, RunState, TaskState};
 pub use time::{Clock, SystemClock, Timestamp};

@@ -1,4 +1,5 @@
-//! The states of tasks and runs, and why a run failed.
+//! The states of tasks and runs, why a run failed, and the versions of the protocol: words that are
+//! stored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -70,6 +71,14 @@ impl TaskState {
     /// Waits for the client; a message to the task continues it.
     pub const fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
+    }
+}
+
+words! {
+    /// A version of A2A that a client can speak.
+    ProtocolVersion {
+        V03 = "0.3",
+        V10 = "1.0",
     }
 }
 

@@ -116,7 +116,8 @@ pub(crate) async fn append(
     )
     .await?;
     if row.get("has_webhooks")? && is_for_clients(body) {
-        webhooks::tell(tx, source, sequence).await?;
+        let ends = matches!(body, EventBody::Status { state, .. } if state.is_terminal());
+        webhooks::tell(tx, source, sequence, ends).await?;
     }
     Ok(Some(sequence))
 }

@@ -20,7 +20,7 @@ use crate::driver::Engine;
 use crate::events::{self, Place};
 use crate::runs::{self, Claim, Output, PlacedEvent};
 use crate::tasks::list::{self, Cursor, Filter, PageWant};
-use crate::{Lease, Pool, Value};
+use crate::{Lease, Pool, Value, sweeps};
 
 /// A statement with its parameters.
 type Asked = (String, Vec<Value>);
@@ -59,8 +59,20 @@ async fn plan(pool: &Pool, (sql, params): &Asked) -> Vec<String> {
 
 /// Whether a line of a plan reads a table, or an alias of one, from its beginning to its end.
 fn scans(line: &str) -> bool {
-    const TABLES: [&str; 10] =
-        ["tasks", "t", "sessions", "s", "c", "events", "e", "messages", "parts", "runs"];
+    const TABLES: [&str; 12] = [
+        "tasks",
+        "t",
+        "sessions",
+        "s",
+        "c",
+        "events",
+        "e",
+        "messages",
+        "parts",
+        "runs",
+        "webhooks",
+        "webhook_dead_letters",
+    ];
     let line = line.trim_start_matches([' ', '-', '>']);
     let table = line.strip_prefix("SCAN ").or_else(|| line.strip_prefix("Seq Scan on "));
     let name = table.and_then(|rest| rest.split_whitespace().next());
@@ -201,6 +213,34 @@ impl World {
         self
     }
 
+    /// Many webhooks, of which one in a hundred belongs to a task that has ended, and as many updates
+    /// that were given up.
+    async fn with_webhooks(self, last: i64) -> Self {
+        self.fill(
+            "webhooks (webhook_id, scope_digest, agent_name, session_id, task_id, config_id, sealed,
+                       key_id, sent_sequence, wanted_sequence, fence, attempts, given_up, created_at,
+                       ended_at)",
+            "select {uuid}, t.scope_digest, t.agent_name, t.session_id, {uuid}, 'c' || n.i, $1, 'k',
+                    1, 1, 0, 0, 0, t.created_at,
+                    case when n.i % 100 = 0 then seconds_from_now(-n.i) end
+               from n join tasks t on t.agent_name = 'analyst'",
+            &[vec![1_u8].into()],
+            last,
+        )
+        .await;
+        self.fill(
+            "webhook_dead_letters (webhook_id, sequence, scope_digest, task_id, why, attempts,
+                                   given_up_at)",
+            "select {uuid}, n.i, t.scope_digest, t.task_id, 'refused', 1, seconds_from_now(-n.i)
+               from n join tasks t on t.agent_name = 'analyst'",
+            &[],
+            last,
+        )
+        .await;
+        self.pool.execute("analyze", &[]).await.unwrap();
+        self
+    }
+
     async fn list(&self, filter: Filter<'_>, after: Option<Cursor>, want: PageWant) {
         list::list(&self.pool, &self.digest, &self.agent, filter, after, want).await.unwrap();
     }
@@ -241,6 +281,27 @@ async fn appending_to_a_long_log_and_reading_its_end_are_served_by_indexes() {
             assert_eq!(canceled, crate::tasks::Canceled::Yes);
         })
         .await;
+    })
+    .await;
+}
+
+/// What was kept long enough is found without a look at all the rest.
+#[tokio::test]
+async fn forgetting_webhooks_and_dead_letters_is_served_by_indexes() {
+    on_both_databases(async |database| {
+        let world = World::new(database).await.with_webhooks(5000).await;
+        let World { pool, .. } = &world;
+        let kept = Duration::from_secs(3000);
+        let plan = served(pool, async {
+            assert_eq!(sweeps::forget_webhooks(pool, kept, 5).await.unwrap(), 5);
+        })
+        .await;
+        assert!(plan.contains("webhooks_ended"), "{plan}");
+        let plan = served(pool, async {
+            assert_eq!(sweeps::forget_dead_letters(pool, kept, 5).await.unwrap(), 5);
+        })
+        .await;
+        assert!(plan.contains("webhook_dead_letters_given_up"), "{plan}");
     })
     .await;
 }

@@ -5,9 +5,11 @@
 //! done by two sweepers at the same moment.
 
 mod publications;
+mod retention;
 mod runs;
 mod webhooks;
 
 pub use publications::{Waiting, ask_again, waiting};
+pub use retention::{forget_dead_letters, forget_webhooks};
 pub use runs::{Crash, RunRef, after_crash, crashed, due, overdue, remind, time_out};
 pub use webhooks::{SilentWebhook, remind_webhook, silent_webhooks};

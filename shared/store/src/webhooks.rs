@@ -19,7 +19,7 @@ mod delivery;
 use std::fmt;
 use std::time::Duration;
 
-use domain::{AgentKey, Ids, ScopeDigest, SessionId, TaskId, WebhookId};
+use domain::{AgentKey, Ids, ProtocolVersion, ScopeDigest, SessionId, TaskId, WebhookId};
 use messages::notifications::WebhookReady;
 
 use crate::events::Source;
@@ -49,6 +49,8 @@ pub struct NewWebhook<'a> {
     /// Unique within the task, whose own id is used where there is none. One of the same id is
     /// replaced.
     pub config_id: Option<&'a str>,
+    /// What its client speaks, and so its receiver.
+    pub protocol: ProtocolVersion,
     pub seal: &'a dyn Seal,
     /// How many webhooks the task may have.
     pub most: u32,
@@ -88,7 +90,7 @@ pub enum Created {
 
 /// Makes a webhook that is told of everything that is appended from now on, also on a task that has
 /// ended. One of the same id is replaced and goes on where that one stood: whoever was telling it
-/// something tells it again, at the new address. May be repeated.
+/// something tells it again, at the new address and in the new version. May be repeated.
 pub async fn create(
     pool: &Pool,
     ids: &Ids,
@@ -131,7 +133,7 @@ pub(crate) async fn put(
         None => of.task.as_uuid().to_string(),
     };
     let sealed = webhook.seal.seal(of.scope, of.task, &config_id);
-    if replace(tx, ids, of, &config_id, &sealed).await? {
+    if replace(tx, ids, of, &config_id, webhook.protocol, &sealed).await? {
         return Ok(Put::Yes);
     }
     let made = tx
@@ -139,8 +141,11 @@ pub(crate) async fn put(
             "-- store::webhooks::put
              insert into webhooks (webhook_id, scope_digest, agent_name, session_id, task_id,
                                    config_id, sealed, key_id, sent_sequence, wanted_sequence, fence,
-                                   attempts, given_up, created_at)
-             select $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0, 0, 0, statement_timestamp()
+                                   attempts, given_up, protocol, created_at, ended_at)
+             select $1, $2, $3, $4, $5, $6, $7, $8, $9, $9, 0, 0, 0, $11, statement_timestamp(),
+                    (select statement_timestamp() from tasks t
+                      where t.task_id = $5
+                        and t.state in ('completed', 'failed', 'canceled', 'rejected'))
               where (select count(*) from webhooks where task_id = $5) < $10",
             &[
                 ids.webhook().into(),
@@ -153,6 +158,7 @@ pub(crate) async fn put(
                 sealed.key_id.into(),
                 position.into(),
                 webhook.most.into(),
+                webhook.protocol.as_str().into(),
             ],
         )
         .await?;
@@ -166,14 +172,16 @@ async fn replace(
     ids: &Ids,
     of: Of<'_>,
     config_id: &str,
+    protocol: ProtocolVersion,
     sealed: &Sealed,
 ) -> Result<bool, Error> {
     let row = tx
         .query_opt(
             "-- store::webhooks::replace
              update webhooks
-                set sealed = $4, key_id = $5, fence = fence + 1, lease_owner = null,
-                    lease_until = null, attempts = 0, given_up = 0,
+                set sealed = $4, key_id = $5, protocol = $6, fence = fence + 1,
+                    lease_owner = null, lease_until = null, attempts = 0, given_up = 0,
+                    ended_at = case when ended_at is not null then statement_timestamp() end,
                     due_at = case when sent_sequence < wanted_sequence
                                   then statement_timestamp() end
               where task_id = $1 and config_id = $2 and scope_digest = $3
@@ -184,6 +192,7 @@ async fn replace(
                 of.scope.as_str().into(),
                 (&sealed.bytes).into(),
                 sealed.key_id.as_str().into(),
+                protocol.as_str().into(),
             ],
         )
         .await?;
@@ -268,20 +277,31 @@ pub async fn delete(pool: &Pool, of: Of<'_>, config_id: &str) -> Result<bool, Er
     Ok(true)
 }
 
-/// Tells the task's webhooks that there is a new update. Where nobody is at work or was asked
-/// already, somebody is asked.
-pub(crate) async fn tell(tx: &mut Tx, source: Source<'_>, sequence: i64) -> Result<(), Error> {
+/// Tells the task's webhooks that there is a new update, with which the task ends or goes on. Where
+/// nobody is at work or was asked already, somebody is asked.
+pub(crate) async fn tell(
+    tx: &mut Tx,
+    source: Source<'_>,
+    sequence: i64,
+    ends: bool,
+) -> Result<(), Error> {
     let rows = tx
         .query(
             "-- store::webhooks::tell
              update webhooks
                 set wanted_sequence = $3,
+                    ended_at = case when $4 = 1 then statement_timestamp() else ended_at end,
                     due_at = case when due_at is null
                                    and (lease_until is null or lease_until < statement_timestamp())
                                   then statement_timestamp() else due_at end
               where task_id = $1 and scope_digest = $2
              returning webhook_id, case when due_at = statement_timestamp() then 1 else 0 end as ask",
-            &[source.task.into(), source.scope.as_str().into(), sequence.into()],
+            &[
+                source.task.into(),
+                source.scope.as_str().into(),
+                sequence.into(),
+                i32::from(ends).into(),
+            ],
         )
         .await?;
     for row in rows {

@@ -193,8 +193,12 @@ impl Desk {
         let chosen = config.id.filter(|id| !id.is_empty());
         let id = chosen.unwrap_or_else(|| self.ids.uuid().to_string());
         let registered = Registered { id: Some(&id), record, keys };
-        let most = self.webhooks.most;
-        let webhook = NewWebhook { config_id: registered.id(), seal: &registered, most };
+        let webhook = NewWebhook {
+            config_id: registered.id(),
+            protocol: caller.protocol,
+            seal: &registered,
+            most: self.webhooks.most,
+        };
         let pool = &self.viewer.pool;
         let created = webhooks::create(pool, &self.ids, of(caller, &agent, task), &webhook).await;
         match created.map_err(|error| caller.failed(&error))? {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use domain::{
-    About, AgentKey, AgentName, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids, Scope,
-    ScopeDigest, TaskId, WebhookId,
+    About, AgentKey, AgentName, ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, Ids,
+    ProtocolVersion, Scope, ScopeDigest, TaskId, WebhookId,
 };
 use lambda_kit::deadline::Budget;
 use messages::notifications::WebhookReady;
@@ -22,7 +22,7 @@ use store::conversation::Envelope;
 use store::events::Place;
 use store::runs::{self, Claim, Ending, Output, PlacedEvent};
 use store::webhooks::{NewWebhook, Seal, Sealed};
-use store::{Lease, Pool};
+use store::{Lease, Pool, tasks};
 use testkit::{MemoryObjects, MemoryQueues};
 use view::Viewer;
 use webhook::{Guard, Record};
@@ -82,10 +82,15 @@ impl Scene {
     }
 
     pub(crate) async fn at(pool: &Pool, url: &str) -> Self {
+        Self::of(pool, url, ProtocolVersion::V10).await
+    }
+
+    /// A task whose webhook was registered in this version.
+    pub(crate) async fn of(pool: &Pool, url: &str, protocol: ProtocolVersion) -> Self {
         let ids = Ids::random();
         let user = ids.uuid().to_string();
         let scope = Scope::new([("user".to_owned(), user)]).unwrap();
-        let agent: AgentKey = AgentName::try_from("analyst".to_owned()).unwrap().into();
+        let agent = Self::agent();
         let seal = Sealer(record(url));
         let request = Admission {
             scope: &scope,
@@ -100,7 +105,7 @@ impl Scene {
             manifest: "{}",
             manifest_digest: "d",
             timeout: Duration::from_hours(1),
-            webhook: Some(NewWebhook { config_id: None, seal: &seal, most: 10 }),
+            webhook: Some(NewWebhook { config_id: None, protocol, seal: &seal, most: 10 }),
         };
         let Admitted::New(taken) = admit(pool, &ids, &request).await.unwrap() else { panic!() };
         let digest = scope.digest();
@@ -117,6 +122,10 @@ impl Scene {
             queues: Arc::new(MemoryQueues::new()),
             said: AtomicI32::new(0),
         }
+    }
+
+    pub(crate) fn agent() -> AgentKey {
+        AgentName::try_from("analyst".to_owned()).unwrap().into()
     }
 
     pub(crate) fn notifier(&self) -> Notifier {
@@ -158,6 +167,13 @@ impl Scene {
 
     pub(crate) async fn finish(&self) {
         runs::finish(&self.pool, self.lease.clone(), &[], &Ending::Completed).await.unwrap();
+    }
+
+    /// The client takes its task back.
+    pub(crate) async fn cancel(&self) {
+        let agent = Self::agent();
+        let canceled = tasks::cancel(&self.pool, &self.digest, &agent, self.task).await.unwrap();
+        assert_eq!(canceled, tasks::Canceled::Yes);
     }
 
     pub(crate) fn event(&self) -> SqsEvent {

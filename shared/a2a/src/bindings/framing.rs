@@ -133,7 +133,7 @@ impl Framing {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(version::NAME_LOWER, HeaderValue::from_static(self.version.name()));
+        headers.insert(version::NAME_LOWER, HeaderValue::from_static(self.version.as_str()));
         if let Some(extensions) = &self.extensions {
             let name = HeaderName::from_static(extensions::echo_name(self.version));
             headers.insert(name, extensions.clone());

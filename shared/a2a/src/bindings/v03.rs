@@ -16,8 +16,7 @@
 //! Where that SDK and the protocol's own definition differ the definition wins: `fileWithBytes` is
 //! base64 once.
 //!
-//! A webhook that was made in 0.3 is notified as one that was made in 1.0: the body is a
-//! `StreamResponse` of 1.0.
+//! A webhook that was made in 0.3 is told the whole task, as 0.3 writes it (`notification`).
 
 mod read;
 mod write;

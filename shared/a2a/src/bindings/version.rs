@@ -1,5 +1,6 @@
 //! Which version of the protocol a request speaks (A2A §3.6).
 
+use domain::ProtocolVersion;
 use http::Request;
 
 use crate::error::{A2aError, Cause};
@@ -10,20 +11,12 @@ pub(super) const NAME: &str = "A2A-Version";
 /// [`NAME`] as header maps want it.
 pub(super) const NAME_LOWER: &str = "a2a-version";
 
-/// A version that we speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
-    V03,
-    V10,
-}
+pub(super) use domain::ProtocolVersion as Version;
 
-impl Version {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::V03 => "0.3",
-            Self::V10 => "1.0",
-        }
-    }
+/// What a request speaks; `None` where we do not. **Every call that is carried out is one of this
+/// version**: both bindings refuse methods and paths of another one.
+pub fn spoken<B>(request: &Request<B>) -> Option<ProtocolVersion> {
+    asked(request).ok()
 }
 
 /// The version that a request asks for. A patch number says nothing about the wire; another minor

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use domain::{Ids, Scope, ScopeDigest, SessionId, TaskId, Timestamp, WebhookId, limits};
+use domain::{
+    AgentKey, Ids, ProtocolVersion, Scope, ScopeDigest, SessionId, TaskId, Timestamp, WebhookId,
+    limits,
+};
 
 use super::{Sealed, ask, sealed};
 use crate::{Error, Pool, Row, Tx};
@@ -43,6 +46,9 @@ pub enum Claim {
 pub struct Claimed {
     pub hold: Hold,
     pub owner: Scope,
+    pub agent: AgentKey,
+    /// In which version it is told.
+    pub protocol: ProtocolVersion,
     pub task: TaskId,
     pub context_id: String,
     pub config_id: String,
@@ -75,8 +81,8 @@ pub async fn claim(
               where webhook_id = $1 and scope_digest = $2 and sent_sequence < wanted_sequence
                 and (lease_until is null or lease_until < statement_timestamp())
                 and (due_at is null or due_at <= seconds_from_now($5))
-             returning session_id, task_id, config_id, sealed, key_id, fence, sent_sequence,
-                       wanted_sequence, attempts, given_up",
+             returning session_id, agent_name, protocol, task_id, config_id, sealed, key_id, fence,
+                       sent_sequence, wanted_sequence, attempts, given_up",
             &[
                 webhook.into(),
                 scope.as_str().into(),
@@ -97,10 +103,15 @@ pub async fn claim(
         .await?
         .ok_or(Error::NotFound)?;
     let canonical: String = of.get("scope")?;
+    let (agent, protocol): (String, String) = (row.get("agent_name")?, row.get("protocol")?);
     let claimed = Claimed {
         hold: Hold { webhook, scope: scope.clone(), fence: row.get("fence")? },
         owner: Scope::from_canonical(&canonical)
             .map_err(|source| Error::corrupt("sessions", "scope", source))?,
+        agent: AgentKey::from_stored(&agent)
+            .map_err(|source| Error::corrupt("webhooks", "agent_name", source))?,
+        protocol: { protocol.parse() }
+            .map_err(|source| Error::corrupt("webhooks", "protocol", source))?,
         task: row.get("task_id")?,
         context_id: of.get("context_id")?,
         config_id: row.get("config_id")?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{EventBody, Ids, ScopeDigest, TaskId, TaskState, WebhookId};
+use domain::{EventBody, Ids, ProtocolVersion, ScopeDigest, TaskId, TaskState, WebhookId};
 use store::events::Place;
 use store::runs::{self, Output, PlacedEvent};
 use store::webhooks::{
@@ -24,7 +24,8 @@ impl Seal for Plain {
 
 async fn create(pool: &Pool, user: &str, task: TaskId, id: &str) -> Created {
     let (scope, agent) = (scope(user).digest(), agent());
-    let webhook = NewWebhook { config_id: Some(id), seal: &Plain, most: 3 };
+    let protocol = ProtocolVersion::V10;
+    let webhook = NewWebhook { config_id: Some(id), protocol, seal: &Plain, most: 3 };
     let of = Of { scope: &scope, agent: &agent, task };
     webhooks::create(pool, &Ids::random(), of, &webhook).await.unwrap()
 }

@@ -180,7 +180,8 @@ async fn target(
         .query_opt(
             "-- store::admission::lock_session
              select session_id from sessions
-              where scope_digest = $1 and agent_name = $2 and context_id = $3 for update",
+              where scope_digest = $1 and agent_name = $2 and context_id = $3
+                for no key update",
             &[scope.as_str().into(), request.agent.as_str().into(), context_id.as_str().into()],
         )
         .await?
@@ -195,13 +196,14 @@ async fn continued(
     request: &Admission<'_>,
     task: TaskId,
 ) -> Result<Result<Target, Admitted>, Error> {
+    // No stronger lock than an update's: a worker's foreign keys pass it, whatever they hold already.
     let row = tx
         .query_opt(
             "-- store::admission::lock_task
              select t.session_id, t.state, s.context_id
                from tasks t join sessions s on s.session_id = t.session_id
               where t.task_id = $1 and t.scope_digest = $2 and t.agent_name = $3
-                for update",
+                for no key update",
             &[task.into(), scope.as_str().into(), request.agent.as_str().into()],
         )
         .await?;

@@ -37,15 +37,20 @@ impl Lease {
         self.fence
     }
 
-    /// Locks the run until the transaction ends, if it is still ours: first statement of every
-    /// commit of a worker.
+    /// Locks the run and its task until the transaction ends, if the run is still ours: first
+    /// statement of every commit of a worker.
+    ///
+    /// Rows are locked in one order everywhere: run, task, session. A commit moves the session's
+    /// counters before it ends the task, so that it takes the task first; somebody who has the task
+    /// and waits for the session (a message to it) would otherwise wait for ever.
     pub(crate) async fn guard(&self, tx: &mut Tx) -> Result<(), Error> {
         let row = tx
             .query_opt(
                 "-- store::lease::guard
-                 select run_id from runs
-                  where run_id = $1 and scope_digest = $2 and fence = $3 and state = 'active'
-                    for update",
+                 select r.run_id from runs r join tasks t on t.task_id = r.task_id
+                  where r.run_id = $1 and r.scope_digest = $2 and r.fence = $3
+                    and r.state = 'active'
+                    for no key update",
                 &[self.run.into(), self.scope.as_str().into(), self.fence.into()],
             )
             .await?;

@@ -139,3 +139,55 @@ async fn processes_that_migrate_at_once_apply_each_migration_once() {
     })
     .await;
 }
+
+/// Webhooks that are there already were registered in 1.0, as far as anybody knows, and those of ended
+/// tasks are kept from the end on.
+#[tokio::test]
+async fn webhooks_that_are_there_get_a_version_and_the_end_of_their_task() {
+    const VERSIONS: &str = "20261201042000_webhook_versions";
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        let before = MIGRATIONS.iter().take_while(|migration| migration.name < VERSIONS);
+        let before: Vec<Migration> = before.copied().collect();
+        apply(&pool, &before).await.unwrap();
+        let ids = domain::Ids::seeded(1);
+        let session = ids.session();
+        let sql = "insert into sessions (session_id, scope_digest, scope, agent_name, context_id,
+                       last_sequence, last_position, created_at)
+                   values ($1, 's', '{}', 'analyst', 'c', 0, 0, statement_timestamp())";
+        pool.execute(sql, &[session.into()]).await.unwrap();
+        for state in ["completed", "input_required"] {
+            let task = ids.task();
+            let sql = "insert into tasks (task_id, scope_digest, session_id, agent_name, state,
+                           status_at, current_run_id, created_at)
+                       values ($1, 's', $2, 'analyst', $3, seconds_from_now(-60), $4,
+                           statement_timestamp())";
+            let params = [task.into(), session.into(), state.into(), ids.run().into()];
+            pool.execute(sql, &params).await.unwrap();
+            let sql = "insert into webhooks (webhook_id, scope_digest, agent_name, session_id,
+                           task_id, config_id, sealed, key_id, sent_sequence, wanted_sequence,
+                           fence, attempts, given_up, created_at)
+                       values ($1, 's', 'analyst', $2, $3, $4, $5, 'k', 0, 0, 0, 0, 0,
+                           statement_timestamp())";
+            let sealed = vec![1_u8];
+            let params =
+                [ids.webhook().into(), session.into(), task.into(), state.into(), sealed.into()];
+            pool.execute(sql, &params).await.unwrap();
+        }
+        migrate(&pool).await.unwrap();
+        let sql = "select w.config_id, w.protocol,
+                          case when w.ended_at = t.status_at then 1 else 0 end as ended
+                     from webhooks w join tasks t on t.task_id = w.task_id order by w.config_id";
+        let rows = pool.query(sql, &[]).await.unwrap();
+        let found: Vec<(String, String, i32)> = rows
+            .iter()
+            .map(|row| {
+                let get = |column| row.get(column).unwrap();
+                (get("config_id"), get("protocol"), row.get("ended").unwrap())
+            })
+            .collect();
+        let of = |state: &str, ended| (state.to_owned(), "1.0".to_owned(), ended);
+        assert_eq!(found, [of("completed", 1), of("input_required", 0)]);
+    })
+    .await;
+}

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use domain::TaskId;
+use domain::{CallId, EventBody, TaskId, TaskState};
 use store::Pool;
 use store::admission::Admitted;
-use store::runs::{Ending, finish};
+use store::events::Place;
+use store::runs::{Ending, PlacedEvent, finish};
 use testkit::{Database, eventually, on_both_databases};
 
 use crate::common::{Request, claimed, key, scope, working};
@@ -20,6 +21,17 @@ fn task(admitted: &Admitted) -> TaskId {
 
 fn news(admitted: &[&Admitted]) -> usize {
     admitted.iter().filter(|admitted| matches!(admitted, Admitted::New(_))).count()
+}
+
+/// Waits until as many of our statements wait for a lock.
+async fn waiting_for_locks(pool: &Pool, want: i64) {
+    eventually(Duration::from_secs(20), async || {
+        let sql = "select count(*) as n from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'";
+        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+        row.get::<i64>("n").unwrap() == want
+    })
+    .await;
 }
 
 /// A task that waits for its client.
@@ -96,18 +108,41 @@ async fn a_twin_that_waited_for_the_lock_is_a_duplicate_and_not_told_busy() {
     let (one, two) = (database.pool(1).await, database.pool(1).await);
     let release = async {
         // Both have seen no earlier message by now.
-        eventually(Duration::from_secs(20), async || {
-            let sql = "select count(*) as n from pg_stat_activity
-                        where datname = current_database() and wait_event_type = 'Lock'";
-            let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
-            row.get::<i64>("n").unwrap() == 2
-        })
-        .await;
+        waiting_for_locks(&pool, 2).await;
         holder.rollback().await.unwrap();
     };
     let (first, second, ()) = tokio::join!(request.admit(&one), request.admit(&two), release);
     assert_eq!((task(&first), task(&second)), (waiting, waiting));
     assert_eq!(news(&[&first, &second]), 1);
+}
+
+/// A commit writes to the run, its session and its task, and a message to the task takes the last two.
+/// Whoever comes second waits, and neither waits for the other.
+#[tokio::test]
+async fn a_message_to_a_task_at_work_does_not_stop_its_worker() {
+    // On SQLite there is one writer at a time.
+    let database = Database::postgres().await;
+    let (pool, one, two) = (database.pool(1).await, database.pool(1).await, database.pool(1).await);
+    let (taken, lease) = working(&pool, "a").await;
+    let mut holder = database.pool(1).await.begin().await.unwrap();
+    let hold = "update sessions set last_sequence = last_sequence where session_id = $1";
+    holder.execute(hold, &[lease.session().into()]).await.unwrap();
+    // With a last event the worker reaches for the session before it ends the task.
+    let place = Place { step: 1, attempt: 1, ordinal: 1 };
+    let called = EventBody::ToolCalled { call: CallId("c".to_owned()), tool: "t".to_owned() };
+    let last = [PlacedEvent { place, body: called }];
+    let worker = finish(&one, lease, &last, &Ending::Completed);
+    let message = async {
+        waiting_for_locks(&pool, 1).await;
+        Request::new("a", "more").task(taken.task).admit(&two).await
+    };
+    let release = async {
+        waiting_for_locks(&pool, 2).await;
+        holder.rollback().await.unwrap();
+    };
+    let (finished, admitted, ()) = tokio::join!(worker, message, release);
+    finished.unwrap();
+    assert_eq!(admitted, Admitted::Ended(TaskState::Completed));
 }
 
 #[tokio::test]

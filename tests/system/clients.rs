@@ -11,13 +11,14 @@ use std::process::Stdio;
 
 use cognition_local::{System, front};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::support::home::Home;
-use crate::support::receiver::Receiver;
+use crate::support::receiver::{Posted, Receiver};
 use crate::support::{PATIENCE, relay};
 
 /// What a story prints of each of its steps, in their order.
@@ -62,12 +63,14 @@ async fn the_rust_client_does_everything_over_http_json() {
 
 #[tokio::test]
 async fn the_python_sdk_of_protocol_0_3_does_everything_over_json_rpc() {
-    tells_its_story(python_03(), JSON_RPC, &STEPS_03).await;
+    let told = tells_its_story(python_03(), JSON_RPC, &STEPS_03).await;
+    are_tasks_of_0_3(&told).await;
 }
 
 #[tokio::test]
 async fn the_python_sdk_of_protocol_0_3_does_everything_over_http_json() {
-    tells_its_story(python_03(), HTTP_JSON, &STEPS_03).await;
+    let told = tells_its_story(python_03(), HTTP_JSON, &STEPS_03).await;
+    are_tasks_of_0_3(&told).await;
 }
 
 fn python() -> Command {
@@ -102,7 +105,8 @@ fn tool(variable: &str) -> OsString {
         .unwrap_or_else(|| panic!("{variable} is not set: run `make tools && . target/tools/env`"))
 }
 
-async fn tells_its_story(mut client: Command, binding: &str, expected: &[&str]) {
+/// Returns what its webhook was told.
+async fn tells_its_story(mut client: Command, binding: &str, expected: &[&str]) -> Vec<Posted> {
     let asker = json!({"exposed": true, "client_tools": ["ask_client"]});
     let home = Home::new()
         .with_script("patient", &patient())
@@ -123,20 +127,45 @@ async fn tells_its_story(mut client: Command, binding: &str, expected: &[&str]) 
     assert!(told.status.success(), "{text}{complaint}");
     let steps: Vec<_> = text.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
     assert_eq!(steps, expected, "{text}{complaint}");
-    was_notified(&webhook).await;
+    let told = was_notified(&webhook).await;
     system.stop().await;
+    told
+}
+
+/// The SDK of 0.3 reads everything that its webhook was told: tasks, of which the last one has ended.
+async fn are_tasks_of_0_3(told: &[Posted]) {
+    let mut reader = Command::new(tool("A2A_PYTHON_03"));
+    reader.arg(script("python03/receiver.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut reader = reader.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut input = reader.stdin.take().unwrap();
+    let lines: Vec<String> = told.iter().map(|posted| format!("{}\n", posted.body)).collect();
+    let (written, output) = timeout(PATIENCE, async {
+        tokio::join!(
+            async move { input.write_all(lines.concat().as_bytes()).await },
+            reader.wait_with_output()
+        )
+    })
+    .await
+    .expect("the reader ends");
+    let output = output.unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && written.is_ok(), "{complaint}");
+    let states = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(states.lines().count(), told.len(), "{states}");
+    assert!(states.lines().any(|state| state == "completed"), "{states}");
 }
 
 /// What the client registered has been told of the end of its task, with what it was to be told with.
-async fn was_notified(webhook: &Receiver) {
+async fn was_notified(webhook: &Receiver) -> Vec<Posted> {
     let is_end = |body: &Value| body.to_string().to_lowercase().contains("completed");
     let told = webhook.until(|posted| posted.iter().any(|posted| is_end(&posted.body)));
     let told = timeout(PATIENCE, told).await.expect("the webhook hears of the end");
-    for posted in told {
+    for posted in &told {
         assert_eq!(posted.line, "POST /hook");
         assert_eq!(posted.headers["authorization"], "Bearer the-receivers-secret");
         assert_eq!(posted.headers["x-a2a-notification-token"], "the receiver's token");
     }
+    told
 }
 
 /// Asks, and is content with whatever comes.

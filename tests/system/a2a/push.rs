@@ -1,5 +1,7 @@
 //! P1 to P7: push notifications, with a real receiver on the loopback address.
 
+mod wire_03;
+
 use serde_json::{Value, json};
 
 use crate::support::client::{Client, NO_TASK, everywhere, kind, list, message, unique, with};

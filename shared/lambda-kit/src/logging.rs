@@ -35,15 +35,20 @@ pub fn init(env: &Env) -> Result<(), Error> {
     started.map_err(Error::Running)
 }
 
-/// What these log below `info` holds whole requests: signed addresses, and the headers that sign.
-const TALKATIVE: [&str; 8] = [
+/// What these log below `info` holds whole requests (signed addresses, the headers that sign), or the
+/// hosts that they go to: those of webhooks are nobody's business.
+const TALKATIVE: [&str; 12] = [
     "aws_config",
     "aws_runtime",
     "aws_sdk_s3",
     "aws_sdk_sqs",
     "aws_smithy_runtime",
     "aws_smithy_runtime_api",
+    "aws_smithy_http_client",
     "aws_sigv4",
+    "h2",
+    "hyper",
+    "hyper_util",
     "s3s",
 ];
 
@@ -76,11 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_makes_the_libraries_log_what_signs_a_request() {
-        for wish in ["trace", "s3s=debug,info", "debug,aws_sdk_s3=trace"] {
+    fn nothing_makes_the_libraries_log_what_signs_a_request_or_where_it_goes() {
+        for wish in ["trace", "s3s=debug,info", "debug,aws_sdk_s3=trace,hyper_util=trace"] {
             let filter = filter_of([("COGNITION_LOG", wish)]).unwrap();
             assert!(filter.contains("s3s=info"), "{filter}");
             assert!(filter.contains("aws_sdk_s3=info"), "{filter}");
+            assert!(filter.contains("hyper_util=info") && filter.contains("h2=info"), "{filter}");
             assert!(!filter.contains("s3s=debug") && !filter.contains("aws_sdk_s3=trace"));
         }
     }

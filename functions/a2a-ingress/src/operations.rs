@@ -137,13 +137,13 @@ impl Desk {
     /// Wakes the worker of a request that was admitted.
     async fn wake(&self, taken: &mut Taken) {
         if let Some(outgoing) = taken.wake.take() {
-            dispatch::send(&self.viewer.pool, &*self.queues, outgoing).await;
-            dispatch::flush(&self.viewer.pool, &*self.queues).await;
+            let pool = &self.viewer.pool;
+            let outgoing = std::iter::once(outgoing).chain(pool.take_hints());
+            dispatch::send_all(pool, &*self.queues, outgoing).await;
         }
     }
 
-    /// The task, with all of its history unless none is wanted: how many messages a client sees of
-    /// it is known only in [`Self::show`], since turns that only call tools say nothing.
+    /// The task, with the last messages of its history, as many as wanted.
     async fn view(
         &self,
         caller: &Caller,
@@ -151,25 +151,18 @@ impl Desk {
         task: TaskId,
         history: Option<u32>,
     ) -> Result<TaskView, A2aError> {
-        let want = Want { history: history.filter(|length| *length == 0), artifacts: true };
+        let want = Want { history, artifacts: true };
         tasks::view(&self.viewer.pool, &caller.digest, agent, task, want)
             .await
             .map_err(|error| caller.failed(&error))?
             .ok_or_else(A2aError::task_not_found)
     }
 
-    /// The task as its client sees it, with the last messages of its history, as many as wanted.
-    async fn show(
-        &self,
-        caller: &Caller,
-        view: TaskView,
-        history: Option<u32>,
-    ) -> Result<Task, A2aError> {
+    /// The task as its client sees it.
+    async fn show(&self, caller: &Caller, view: TaskView) -> Result<Task, A2aError> {
         let agent = &caller.agent.definition.name;
         let task = self.viewer.task(caller.reader(), agent, view).await;
-        let mut task = task.map_err(|error| caller.failed(&error))?;
-        task.limit_history(history);
-        Ok(task)
+        task.map_err(|error| caller.failed(&error))
     }
 
     /// Waits until the task has ended or wants something of its client, or until there is no time
@@ -217,7 +210,6 @@ impl Desk {
         &self,
         caller: &Caller,
         view: TaskView,
-        history: Option<u32>,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
         let identity = Identity { task: view.task.id, context_id: view.task.context_id.clone() };
@@ -231,7 +223,7 @@ impl Desk {
         let first = if last_event.is_some() {
             None
         } else {
-            let task = self.show(caller, view, history).await?;
+            let task = self.show(caller, view).await?;
             Some(Ok(StreamEvent { id: Some(position), response: StreamResponse::Task(task) }))
         };
         if ended && last_event.is_none() {
@@ -288,7 +280,7 @@ impl Operations for Desk {
         if let Some(message) = self.replied(caller, &view).await? {
             return Ok(SendResult::Message(message));
         }
-        self.show(caller, view, history).await.map(SendResult::Task)
+        self.show(caller, view).await.map(SendResult::Task)
     }
 
     async fn send_streaming_message(
@@ -313,14 +305,14 @@ impl Operations for Desk {
         {
             return Ok(reply::alone(message));
         }
-        self.follow(caller, view, history, last_event).await
+        self.follow(caller, view, last_event).await
     }
 
     async fn get_task(&self, caller: &Caller, request: GetTaskRequest) -> Result<Task, A2aError> {
         let agent = caller.key(request.tenant.as_deref())?;
         let history = request.history_length;
         let view = self.view(caller, &agent, task_id(&request.id)?, history).await?;
-        self.show(caller, view, history).await
+        self.show(caller, view).await
     }
 
     async fn list_tasks(
@@ -345,7 +337,7 @@ impl Operations for Desk {
             Canceled::Yes => {
                 dispatch::flush(&self.viewer.pool, &*self.queues).await;
                 let view = self.view(caller, &agent, task, None).await?;
-                self.show(caller, view, None).await
+                self.show(caller, view).await
             }
             Canceled::No(_) => Err(A2aError::new(Cause::TaskNotCancelable)),
             Canceled::Unknown => Err(A2aError::task_not_found()),
@@ -369,7 +361,7 @@ impl Operations for Desk {
                 return Err(A2aError::because(Cause::UnsupportedOperation, "the task has ended"));
             }
         }
-        self.follow(caller, view, None, last_event).await
+        self.follow(caller, view, last_event).await
     }
 
     async fn create_push_config(

@@ -10,14 +10,7 @@ use store::{Outgoing, Pool, outbox};
 /// Sends a committed message and forgets it. When either fails, that is logged and the sweeper does
 /// it again: the message is late then, or comes twice.
 pub async fn send(pool: &Pool, queues: &dyn Queues, outgoing: Outgoing) {
-    let Outgoing { id, queue, body, delay } = outgoing;
-    if let Err(error) = queues.send(queue, body, delay).await {
-        tracing::warn!(outbox.id = %id, "{id} stays for the sweeper: {}", chain(&error));
-        return;
-    }
-    if let Err(error) = outbox::sent(pool, id).await {
-        tracing::warn!(outbox.id = %id, "{id} is sent and will be sent again: {}", chain(&error));
-    }
+    send_all(pool, queues, [outgoing]).await;
 }
 
 /// Sends what committed transactions of this pool have left for whoever comes first: messages that
@@ -26,14 +19,26 @@ pub async fn flush(pool: &Pool, queues: &dyn Queues) {
     send_all(pool, queues, pool.take_hints()).await;
 }
 
-/// [`send`], for all that a transaction has made, in its order.
+/// [`send`], for all that a transaction has made, in its order. They are forgotten together: who
+/// dies before that leaves them all to be sent again.
 pub async fn send_all(
     pool: &Pool,
     queues: &dyn Queues,
     outgoing: impl IntoIterator<Item = Outgoing>,
 ) {
-    for outgoing in outgoing {
-        send(pool, queues, outgoing).await;
+    let mut sent = Vec::new();
+    for Outgoing { id, queue, body, delay } in outgoing {
+        match queues.send(queue, body, delay).await {
+            Ok(()) => sent.push(id),
+            Err(error) => {
+                tracing::warn!(outbox.id = %id, "{id} stays for the sweeper: {}", chain(&error));
+            }
+        }
+    }
+    if let Err(error) = outbox::all_sent(pool, &sent).await {
+        for id in sent {
+            tracing::warn!(outbox.id = %id, "{id} is sent and will be sent again: {}", chain(&error));
+        }
     }
 }
 

@@ -12,8 +12,9 @@ use domain::{
 use messages::runs::{Reason, RunReady};
 
 use crate::conversation::{self, Envelope, NewMessage, Role};
+use crate::driver::Statement;
 use crate::events::{self, Source};
-use crate::outbox::{self, Outgoing};
+use crate::outbox::Outgoing;
 use crate::webhooks::{self, NewWebhook, Put};
 use crate::{Error, Pool, Tx};
 
@@ -73,64 +74,71 @@ pub struct Taken {
     pub outgoing: Outgoing,
 }
 
-/// Where the run will live.
+/// Where the run will live, and its places in the session's logs. The session is locked, or nobody
+/// else knows of it yet.
 struct Target {
     session: SessionId,
     task: TaskId,
-    attempt: i32,
     continues: bool,
+    sequence: i64,
+    position: i64,
+    has_webhooks: bool,
+    /// Takes those places, where that is still to be done.
+    takes: Option<Statement>,
+}
+
+/// Why a request is not taken, as far as one look tells.
+enum Refused {
+    With(Admitted),
+    /// Another request has the messageId.
+    MessageIdTaken,
+}
+
+impl From<Admitted> for Refused {
+    fn from(answer: Admitted) -> Self {
+        Self::With(answer)
+    }
 }
 
 /// Admits a request, or says why not. Nothing is written unless the answer is `New`. May be
 /// repeated: with `idempotent`, the same request is answered by `Existing`.
+///
+/// A request is taken to be new until something contradicts: only then is it looked for.
 pub async fn admit(pool: &Pool, ids: &Ids, request: &Admission<'_>) -> Result<Admitted, Error> {
     let scope = request.scope.digest();
     loop {
         let mut tx = pool.begin().await?;
+        let refused = match write(&mut tx, ids, &scope, request).await? {
+            Ok(taken) => {
+                tx.commit().await?;
+                return Ok(Admitted::New(taken));
+            }
+            Err(refused) => refused,
+        };
+        // With all that we wrote, so that we do not find ourselves.
+        tx.rollback().await?;
+        // A duplicate is told before a refusal that its twin may have brought about: the first of
+        // two identical messages makes its context busy, or has even ended its task, while the
+        // second waits for a lock.
         if request.idempotent
-            && let Some(answer) = earlier(&mut tx, &scope, request).await?
+            && let Some(answer) = earlier(pool, &scope, request).await?
         {
             return Ok(answer);
         }
-        let target = match target(&mut tx, ids, &scope, request).await? {
-            Ok(target) => target,
-            Err(refusal) => return refused(&mut tx, &scope, request, refusal).await,
-        };
-        if has_live_run(&mut tx, &scope, target.session).await? {
-            return refused(&mut tx, &scope, request, Admitted::Busy).await;
-        }
-        match write(&mut tx, ids, &scope, request, &target).await? {
-            Written::Yes(admitted) => {
-                tx.commit().await?;
-                return Ok(Admitted::New(admitted));
-            }
-            // Another process admitted this messageId while we wrote: its answer is ours.
-            Written::MessageIdTaken => tx.rollback().await?,
-            Written::TooManyWebhooks => return Ok(Admitted::TooManyWebhooks),
+        match refused {
+            Refused::With(answer) => return Ok(answer),
+            // It was forgotten meanwhile.
+            Refused::MessageIdTaken => {}
         }
     }
 }
 
-/// A duplicate is told before a refusal that its twin may have brought about: the first of two
-/// identical messages makes its context busy, or has even ended its task, while the second waits for
-/// a lock.
-async fn refused(
-    tx: &mut Tx,
-    scope: &ScopeDigest,
-    request: &Admission<'_>,
-    refusal: Admitted,
-) -> Result<Admitted, Error> {
-    let by_twin = request.idempotent && matches!(refusal, Admitted::Busy | Admitted::Ended(_));
-    let twin = if by_twin { earlier(tx, scope, request).await? } else { None };
-    Ok(twin.unwrap_or(refusal))
-}
-
 async fn earlier(
-    tx: &mut Tx,
+    pool: &Pool,
     scope: &ScopeDigest,
     request: &Admission<'_>,
 ) -> Result<Option<Admitted>, Error> {
-    let row = tx
+    let row = pool
         .query_opt(
             "-- store::admission::earlier
              select task_id, fingerprint from messages
@@ -152,42 +160,52 @@ async fn target(
     ids: &Ids,
     scope: &ScopeDigest,
     request: &Admission<'_>,
-) -> Result<Result<Target, Admitted>, Error> {
+) -> Result<Result<Target, Refused>, Error> {
     if let Some(task) = request.task {
         return continued(tx, scope, request, task).await;
     }
     let minted = ids.session();
-    let context_id = match request.context_id {
-        Some(chosen) => chosen.to_owned(),
-        None => minted.as_uuid().to_string(),
-    };
-    tx.execute(
-        "-- store::admission::open_session
-         insert into sessions (session_id, scope_digest, scope, agent_name, context_id,
-                               last_sequence, last_position, created_at)
-         values ($1, $2, $3, $4, $5, 0, 0, statement_timestamp())
-         on conflict (scope_digest, agent_name, context_id) do nothing",
-        &[
+    let own = minted.as_uuid().to_string();
+    let open = Statement {
+        sql: "-- store::admission::open_session
+             insert into sessions (session_id, scope_digest, scope, agent_name, context_id,
+                                   last_sequence, last_position, created_at)
+             values ($1, $2, $3, $4, $5, 1, 1, statement_timestamp())
+             on conflict (scope_digest, agent_name, context_id) do update
+                set last_sequence = sessions.last_sequence + 1,
+                    last_position = sessions.last_position + 1
+             returning session_id, last_sequence, last_position, has_webhooks",
+        params: vec![
             minted.into(),
             scope.as_str().into(),
             request.scope.canonical().into(),
             request.agent.as_str().into(),
-            context_id.as_str().into(),
+            request.context_id.unwrap_or(&own).into(),
         ],
-    )
-    .await?;
-    let row = tx
-        .query_opt(
-            "-- store::admission::lock_session
-             select session_id from sessions
-              where scope_digest = $1 and agent_name = $2 and context_id = $3
-                for no key update",
-            &[scope.as_str().into(), request.agent.as_str().into(), context_id.as_str().into()],
-        )
-        .await?
-        .ok_or(Error::NotFound)?;
-    let session = row.get("session_id")?;
-    Ok(Ok(Target { session, task: ids.task(), attempt: 1, continues: false }))
+    };
+    let (task, continues) = (ids.task(), false);
+    if request.context_id.is_none() {
+        // Nobody else has this context, so its session is what we make it.
+        return Ok(Ok(Target {
+            session: minted,
+            task,
+            continues,
+            sequence: 1,
+            position: 1,
+            has_webhooks: false,
+            takes: Some(open),
+        }));
+    }
+    let row = tx.query_opt(open.sql, &open.params).await?.ok_or(Error::NotFound)?;
+    Ok(Ok(Target {
+        session: row.get("session_id")?,
+        task,
+        continues,
+        sequence: row.get("last_sequence")?,
+        position: row.get("last_position")?,
+        has_webhooks: row.get("has_webhooks")?,
+        takes: None,
+    }))
 }
 
 async fn continued(
@@ -195,187 +213,200 @@ async fn continued(
     scope: &ScopeDigest,
     request: &Admission<'_>,
     task: TaskId,
-) -> Result<Result<Target, Admitted>, Error> {
+) -> Result<Result<Target, Refused>, Error> {
     // No stronger lock than an update's: a worker's foreign keys pass it, whatever they hold already.
     let row = tx
         .query_opt(
             "-- store::admission::lock_task
-             select t.session_id, t.state, s.context_id
+             select t.session_id, t.state, s.context_id, s.last_sequence, s.last_position,
+                    s.has_webhooks
                from tasks t join sessions s on s.session_id = t.session_id
               where t.task_id = $1 and t.scope_digest = $2 and t.agent_name = $3
                 for no key update",
             &[task.into(), scope.as_str().into(), request.agent.as_str().into()],
         )
         .await?;
-    let Some(row) = row else { return Ok(Err(Admitted::UnknownTask)) };
+    let Some(row) = row else { return Ok(Err(Admitted::UnknownTask.into())) };
     let context_id: String = row.get("context_id")?;
     if request.context_id.is_some_and(|named| named != context_id) {
-        return Ok(Err(Admitted::ContextMismatch));
+        return Ok(Err(Admitted::ContextMismatch.into()));
     }
     let state: String = row.get("state")?;
     let state: TaskState =
         state.parse().map_err(|source| Error::corrupt("tasks", "state", source))?;
     if state.is_terminal() {
-        return Ok(Err(Admitted::Ended(state)));
+        return Ok(Err(Admitted::Ended(state).into()));
     }
     if !state.is_interrupted() {
-        return Ok(Err(Admitted::Busy));
+        return Ok(Err(Admitted::Busy.into()));
     }
-    // Asked once the task is locked: who waited for the lock would be told of an earlier time.
-    let runs = tx
-        .query_opt(
-            "-- store::admission::attempts
-             select max(attempt) as attempts from runs where task_id = $1 and scope_digest = $2",
-            &[task.into(), scope.as_str().into()],
-        )
-        .await?
-        .ok_or(Error::NotFound)?;
-    let attempts: i32 = runs.get("attempts")?;
-    let session = row.get("session_id")?;
-    Ok(Ok(Target { session, task, attempt: attempts + 1, continues: true }))
+    let session: SessionId = row.get("session_id")?;
+    let sequence = row.get::<i64>("last_sequence")? + 1;
+    let position = row.get::<i64>("last_position")? + 1;
+    let takes = Statement {
+        sql: "-- store::admission::take_places
+             update sessions set last_sequence = $3, last_position = $4
+              where session_id = $1 and scope_digest = $2
+                and last_sequence = $3 - 1 and last_position = $4 - 1",
+        params: vec![session.into(), scope.as_str().into(), sequence.into(), position.into()],
+    };
+    Ok(Ok(Target {
+        session,
+        task,
+        continues: true,
+        sequence,
+        position,
+        has_webhooks: row.get("has_webhooks")?,
+        takes: Some(takes),
+    }))
 }
 
-/// Whether a run of the session lives. As long as the session is locked, no other one can begin.
-///
-/// Looked at and not tried: an insert that meets the index of live runs would wait for the worker
-/// that is writing to that run, and the worker may be waiting for our session.
-async fn has_live_run(tx: &mut Tx, scope: &ScopeDigest, session: SessionId) -> Result<bool, Error> {
-    let row = tx
-        .query_opt(
-            "-- store::admission::live_run
-             select run_id from runs
-              where session_id = $1 and scope_digest = $2 and state in ('queued', 'active')",
-            &[session.into(), scope.as_str().into()],
-        )
-        .await?;
-    Ok(row.is_some())
-}
-
-/// What became of the writes of a request.
-enum Written {
-    Yes(Taken),
-    MessageIdTaken,
-    TooManyWebhooks,
-}
-
-/// Writes everything that a new request is.
+/// Writes everything that a new request is. Its statements need no answer of each other, so they
+/// are sent together; each of them must have written its row.
 async fn write(
     tx: &mut Tx,
     ids: &Ids,
     scope: &ScopeDigest,
     request: &Admission<'_>,
-    target: &Target,
-) -> Result<Written, Error> {
+) -> Result<Result<Taken, Refused>, Error> {
+    let mut target = match target(tx, ids, scope, request).await? {
+        Ok(target) => target,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let run = ids.run();
-    put_task(tx, scope, request, target, run).await?;
-    put_run(tx, scope, request, target, run).await?;
-    let message = ids.message();
-    let body = serde_json::to_string(&request.envelope)
-        .map_err(|source| Error::corrupt("messages", "body", source))?;
-    let taken = conversation::append(
-        tx,
-        &NewMessage {
-            id: message,
-            scope,
-            session: target.session,
-            task: target.task,
-            run,
-            role: Role::User,
-            step: None,
-            body: &body,
-            agent: request.agent.as_str(),
-            client_message_id: Some(request.message_id),
-            idempotency_key: request.idempotent.then_some(request.message_id),
-            fingerprint: Some(request.fingerprint),
-        },
-    )
-    .await?;
-    if !taken {
-        return Ok(Written::MessageIdTaken);
+    let source = Source { scope, session: target.session, task: target.task, run };
+    let status = EventBody::Status { state: TaskState::Submitted, message: None, code: None };
+    let reason = if target.continues { Reason::Continued } else { Reason::Admitted };
+    let outgoing = Outgoing::new(ids, &RunReady::new(run, scope.clone(), reason), Duration::ZERO);
+
+    let mut statements: Vec<Statement> = target.takes.take().into_iter().collect();
+    statements.push(put_task(scope, request, &target, run));
+    let run_at = statements.len();
+    statements.push(put_run(scope, request, &target, run));
+    let message_at = statements.len();
+    put_message(&mut statements, ids, source, request, target.position)?;
+    statements.push(events::put(source, target.sequence, None, &status)?);
+    statements.push(outgoing.put(scope));
+
+    let written = tx.together(&statements).await?;
+    tx.announce(target.task.as_uuid());
+    if written.get(run_at) == Some(&0) {
+        return Ok(Err(Admitted::Busy.into()));
     }
-    for (index, part) in request.parts.iter().enumerate() {
-        let part = part.clone().stored(target.task, request.message_id, index);
-        conversation::put_part(tx, scope, message, index, &part).await?;
+    if written.get(message_at) == Some(&0) {
+        return Ok(Err(Refused::MessageIdTaken));
+    }
+    if written.iter().any(|rows| *rows != 1) {
+        return Err(Error::Conflict);
     }
     if let Some(webhook) = &request.webhook {
         let of = webhooks::Of { scope, agent: request.agent, task: target.task };
-        match webhooks::put(tx, ids, of, target.session, webhook).await? {
+        match webhooks::put(tx, ids, of, target.session, webhook, 1).await? {
             Put::Yes => {}
-            Put::TooMany => return Ok(Written::TooManyWebhooks),
+            Put::TooMany => return Ok(Err(Admitted::TooManyWebhooks.into())),
         }
     }
-    let source = Source { scope, session: target.session, task: target.task, run };
-    let status = EventBody::Status { state: TaskState::Submitted, message: None, code: None };
-    let sequence = events::append(tx, source, None, &status).await?.unwrap_or_default();
-    let reason = if target.continues { Reason::Continued } else { Reason::Admitted };
-    let ready = RunReady::new(run, scope.clone(), reason);
-    let outgoing = outbox::put(tx, ids, scope, &ready, Duration::ZERO).await?;
-    Ok(Written::Yes(Taken { task: target.task, run, after: sequence - 1, outgoing }))
+    if target.has_webhooks || request.webhook.is_some() {
+        webhooks::tell(tx, source, target.sequence, false).await?;
+    }
+    Ok(Ok(Taken { task: target.task, run, after: target.sequence - 1, outgoing }))
 }
 
-async fn put_task(
-    tx: &mut Tx,
+/// The message with its Parts.
+fn put_message(
+    statements: &mut Vec<Statement>,
+    ids: &Ids,
+    source: Source<'_>,
+    request: &Admission<'_>,
+    position: i64,
+) -> Result<(), Error> {
+    let message = ids.message();
+    let body = serde_json::to_string(&request.envelope)
+        .map_err(|source| Error::corrupt("messages", "body", source))?;
+    let new = NewMessage {
+        id: message,
+        scope: source.scope,
+        session: source.session,
+        task: source.task,
+        run: source.run,
+        role: Role::User,
+        step: None,
+        body: &body,
+        shown: true,
+        agent: request.agent.as_str(),
+        client_message_id: Some(request.message_id),
+        idempotency_key: request.idempotent.then_some(request.message_id),
+        fingerprint: Some(request.fingerprint),
+    };
+    statements.push(conversation::put(&new, position));
+    for (index, part) in request.parts.iter().enumerate() {
+        let part = part.clone().stored(source.task, request.message_id, index);
+        statements.push(conversation::put_part(source.scope, message, index, &part));
+    }
+    Ok(())
+}
+
+fn put_task(
     scope: &ScopeDigest,
     request: &Admission<'_>,
     target: &Target,
     run: RunId,
-) -> Result<(), Error> {
+) -> Statement {
     if target.continues {
-        tx.execute(
-            "-- store::admission::continue_task
-             update tasks set state = 'submitted', status_message = null, status_code = null,
-                              status_at = case when status_at > statement_timestamp()
-                                               then status_at else statement_timestamp() end,
-                              current_run_id = $3
-              where task_id = $1 and scope_digest = $2",
-            &[target.task.into(), scope.as_str().into(), run.into()],
-        )
-        .await?;
+        Statement {
+            sql: "-- store::admission::continue_task
+                 update tasks set state = 'submitted', status_message = null, status_code = null,
+                                  status_at = case when status_at > statement_timestamp()
+                                                   then status_at else statement_timestamp() end,
+                                  current_run_id = $3
+                  where task_id = $1 and scope_digest = $2
+                    and state in ('input_required', 'auth_required')",
+            params: vec![target.task.into(), scope.as_str().into(), run.into()],
+        }
     } else {
-        tx.execute(
-            "-- store::admission::put_task
-             insert into tasks (task_id, scope_digest, session_id, agent_name, state, status_at,
-                                current_run_id, created_at)
-             values ($1, $2, $3, $4, 'submitted', statement_timestamp(), $5, statement_timestamp())",
-            &[
+        Statement {
+            sql: "-- store::admission::put_task
+                 insert into tasks (task_id, scope_digest, session_id, agent_name, state, status_at,
+                                    current_run_id, created_at)
+                 values ($1, $2, $3, $4, 'submitted', statement_timestamp(), $5,
+                         statement_timestamp())",
+            params: vec![
                 target.task.into(),
                 scope.as_str().into(),
                 target.session.into(),
                 request.agent.as_str().into(),
                 run.into(),
             ],
-        )
-        .await?;
+        }
     }
-    Ok(())
 }
 
-async fn put_run(
-    tx: &mut Tx,
-    scope: &ScopeDigest,
-    request: &Admission<'_>,
-    target: &Target,
-    run: RunId,
-) -> Result<(), Error> {
-    tx.execute(
-        "-- store::admission::put_run
-         insert into runs (run_id, scope_digest, session_id, task_id, attempt, state, fence,
-                           signal, deadline_at, wake_at, crash_count, next_step, model_calls,
-                           tool_calls, output_bytes, output_artifacts, manifest,
-                           manifest_digest, created_at)
-         values ($1, $2, $3, $4, $5, 'queued', 0, 0, seconds_from_now($6), statement_timestamp(),
-                 0, 1, 0, 0, 0, 0, $7, $8, statement_timestamp())",
-        &[
+/// Writes the run, unless one of the session lives. As long as the session is locked, no other one
+/// can begin, and what this sees is newer than the lock.
+///
+/// Looked at and not tried: an insert that meets the index of live runs would wait for the worker
+/// that is writing to that run, and the worker may be waiting for our session.
+fn put_run(scope: &ScopeDigest, request: &Admission<'_>, target: &Target, run: RunId) -> Statement {
+    Statement {
+        sql: "-- store::admission::put_run
+             insert into runs (run_id, scope_digest, session_id, task_id, attempt, state, fence,
+                               signal, deadline_at, wake_at, crash_count, next_step, model_calls,
+                               tool_calls, output_bytes, output_artifacts, manifest,
+                               manifest_digest, created_at)
+             select $1, $2, $3, $4,
+                    (select coalesce(max(r.attempt), 0) + 1 from runs r where r.task_id = $4),
+                    'queued', 0, 0, seconds_from_now($5), statement_timestamp(),
+                    0, 1, 0, 0, 0, 0, $6, $7, statement_timestamp()
+              where not exists (select r.run_id from runs r
+                                 where r.session_id = $3 and r.state in ('queued', 'active'))",
+        params: vec![
             run.into(),
             scope.as_str().into(),
             target.session.into(),
             target.task.into(),
-            target.attempt.into(),
             request.timeout.as_secs_f64().into(),
             request.manifest.into(),
             request.manifest_digest.into(),
         ],
-    )
-    .await?;
-    Ok(())
+    }
 }

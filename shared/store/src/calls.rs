@@ -8,11 +8,10 @@
 
 use domain::{CallId, RunId, ScopeDigest};
 
-use crate::conversation::Role;
 use crate::driver::Json;
 use crate::lease::Lease;
 use crate::runs::{self, Output, PlacedEvent};
-use crate::steps::{self, LoopMessage};
+use crate::steps::{self, LoopMessage, Spoken};
 use crate::{Error, Pool, Row, Tx};
 
 /// A call as it stands.
@@ -116,7 +115,7 @@ pub async fn finish(
     if changed == 0 {
         return Err(Error::Conflict);
     }
-    steps::put_message(&mut tx, lease, Role::Tool, call.step, result).await?;
+    steps::put_message(&mut tx, lease, Spoken::ByTool, call.step, result).await?;
     runs::append_placed(&mut tx, lease, events, output).await?;
     tx.execute(
         "-- store::calls::progress

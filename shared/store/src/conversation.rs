@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use domain::{MessageId, PartKind, RunId, ScopeDigest, SessionId, StoredPart, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Statement;
 use crate::{Error, Pool, Row, Tx};
 
+pub use newest::History;
 pub(crate) use newest::of_tasks;
-pub use newest::{History, Newest};
 
 /// One message of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub(crate) struct NewMessage<'a> {
     pub role: Role,
     pub step: Option<i32>,
     pub body: &'a str,
+    /// Whether the task's client sees it.
+    pub shown: bool,
     pub agent: &'a str,
     pub client_message_id: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
@@ -100,66 +103,70 @@ pub(crate) async fn append(tx: &mut Tx, message: &NewMessage<'_>) -> Result<bool
         )
         .await?
         .ok_or(Error::NotFound)?;
-    let position: i64 = row.get("last_position")?;
-    let inserted = tx
-        .execute(
-            "-- store::conversation::append
-             insert into messages (message_id, scope_digest, session_id, task_id, run_id, position,
-                                   role, step, body, agent_name, client_message_id,
-                                   idempotency_key, fingerprint, created_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, statement_timestamp())
-             on conflict (scope_digest, agent_name, idempotency_key)
-                where idempotency_key is not null do nothing",
-            &[
-                message.id.into(),
-                message.scope.as_str().into(),
-                message.session.into(),
-                message.task.into(),
-                message.run.into(),
-                position.into(),
-                message.role.as_str().into(),
-                message.step.into(),
-                message.body.into(),
-                message.agent.into(),
-                message.client_message_id.into(),
-                message.idempotency_key.into(),
-                message.fingerprint.into(),
-            ],
-        )
-        .await?;
-    Ok(inserted == 1)
+    let Statement { sql, params } = put(message, row.get("last_position")?);
+    Ok(tx.execute(sql, &params).await? == 1)
 }
 
-pub(crate) async fn put_part(
-    tx: &mut Tx,
+/// Writes a message at a position of its session's log that is its own. Writes nothing when the
+/// idempotency key is taken.
+pub(crate) fn put(message: &NewMessage<'_>, position: i64) -> Statement {
+    Statement {
+        sql: "-- store::conversation::append
+             insert into messages (message_id, scope_digest, session_id, task_id, run_id, position,
+                                   role, step, body, shown, agent_name, client_message_id,
+                                   idempotency_key, fingerprint, created_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                     statement_timestamp())
+             on conflict (scope_digest, agent_name, idempotency_key)
+                where idempotency_key is not null do nothing",
+        params: vec![
+            message.id.into(),
+            message.scope.as_str().into(),
+            message.session.into(),
+            message.task.into(),
+            message.run.into(),
+            position.into(),
+            message.role.as_str().into(),
+            message.step.into(),
+            message.body.into(),
+            message.shown.into(),
+            message.agent.into(),
+            message.client_message_id.into(),
+            message.idempotency_key.into(),
+            message.fingerprint.into(),
+        ],
+    }
+}
+
+/// Writes a Part of a message that was written; of another one, nothing.
+pub(crate) fn put_part(
     scope: &ScopeDigest,
     message: MessageId,
     index: usize,
     part: &StoredPart,
-) -> Result<(), Error> {
+) -> Statement {
     let value = match part.kind {
         PartKind::Text => quoted(&part.value),
         _ => part.value.clone(),
     };
-    tx.execute(
-        "-- store::conversation::put_part
-         insert into parts (message_id, ordinal, scope_digest, part_id, kind, value, media_type,
-                            filename, metadata)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        &[
+    Statement {
+        sql: "-- store::conversation::put_part
+             insert into parts (message_id, ordinal, scope_digest, part_id, kind, value, media_type,
+                                filename, metadata)
+             select $1, $2, $3, $4, $5, $6, $7, $8, $9
+              where exists (select m.message_id from messages m where m.message_id = $1)",
+        params: vec![
             message.into(),
             i32::try_from(index).unwrap_or(i32::MAX).into(),
             scope.as_str().into(),
             part.part_id.as_str().into(),
             part.kind.as_str().into(),
-            value.as_str().into(),
+            value.into(),
             part.media_type.as_deref().into(),
             part.filename.as_deref().map(quoted).into(),
             part.metadata.as_deref().into(),
         ],
-    )
-    .await?;
-    Ok(())
+    }
 }
 
 /// The whole log of a session, oldest first, with the Parts of its user messages.
@@ -192,38 +199,6 @@ pub async fn thread(
     assemble(&rows, &parts)
 }
 
-/// The last `limit` messages that the client sent to the task or got from it, oldest first.
-pub(crate) async fn of_task(
-    tx: &mut Tx,
-    scope: &ScopeDigest,
-    task: TaskId,
-    limit: i64,
-) -> Result<Vec<StoredMessage>, Error> {
-    let mut rows = tx
-        .query(
-            "-- store::conversation::of_task
-             select message_id, task_id, run_id, position, role, step, body, client_message_id,
-                    created_at
-               from messages
-              where task_id = $1 and scope_digest = $2 and role in ('user', 'assistant')
-              order by position desc limit $3",
-            &[task.into(), scope.as_str().into(), limit.into()],
-        )
-        .await?;
-    rows.reverse();
-    let parts = tx
-        .query(
-            "-- store::conversation::task_parts
-             select p.message_id, p.part_id, p.kind, p.value, p.media_type, p.filename, p.metadata
-               from parts p join messages m on m.message_id = p.message_id
-              where m.task_id = $1 and p.scope_digest = $2
-              order by m.position, p.ordinal",
-            &[task.into(), scope.as_str().into()],
-        )
-        .await?;
-    assemble(&rows, &parts)
-}
-
 fn assemble(rows: &[Row], parts: &[Row]) -> Result<Vec<StoredMessage>, Error> {
     let mut messages = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let place: HashMap<MessageId, usize> =
@@ -232,6 +207,26 @@ fn assemble(rows: &[Row], parts: &[Row]) -> Result<Vec<StoredMessage>, Error> {
         let owner: MessageId = row.get("message_id")?;
         // Parts of messages outside the window have no place here.
         if let Some(message) = place.get(&owner).and_then(|index| messages.get_mut(*index)) {
+            message.parts.push(read_part(row)?);
+        }
+    }
+    Ok(messages)
+}
+
+/// Messages out of rows that hold a message with one of its Parts each, or with none: in the order
+/// of the log, and of the message. The body comes with the first Part alone.
+pub(crate) fn joined<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+) -> Result<Vec<StoredMessage>, Error> {
+    let mut messages: Vec<StoredMessage> = Vec::new();
+    for row in rows {
+        let id: MessageId = row.get("message_id")?;
+        if messages.last().is_none_or(|message| message.id != id) {
+            messages.push(read(row)?);
+        }
+        if let Some(message) = messages.last_mut()
+            && row.holds("part_id")
+        {
             message.parts.push(read_part(row)?);
         }
     }

@@ -69,6 +69,13 @@ enum Backend {
     Sqlite(sqlite::Sqlite),
 }
 
+/// One of several statements that are sent together; see [`Tx::together`].
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) sql: &'static str,
+    pub(crate) params: Vec<Value>,
+}
+
 /// What a statement gave back.
 #[derive(Debug, Default)]
 struct Outcome {
@@ -283,6 +290,34 @@ impl Tx {
         };
         self.broken = false;
         Ok(outcome)
+    }
+
+    /// Runs statements in their order and returns how many rows each one wrote. On PostgreSQL all of
+    /// them are one round trip: each is sent before the one before it is answered. When one fails,
+    /// all have failed; the error is the first one's.
+    pub(crate) async fn together(&mut self, statements: &[Statement]) -> Result<Vec<u64>, Error> {
+        if std::mem::replace(&mut self.broken, true) {
+            return Err(Error::Aborted);
+        }
+        for statement in statements {
+            self.pool.count(statement.sql, &statement.params);
+        }
+        let outcomes = match &mut self.open {
+            Open::Postgres(open) => {
+                let texts = statements.iter().map(|one| (one.sql, one.params.as_slice()));
+                open.together(texts.collect()).await?
+            }
+            #[cfg(feature = "sqlite")]
+            Open::Sqlite(open) => {
+                let mut outcomes = Vec::with_capacity(statements.len());
+                for statement in statements {
+                    outcomes.push(open.run(statement.sql, &statement.params).await?);
+                }
+                outcomes
+            }
+        };
+        self.broken = false;
+        Ok(outcomes.into_iter().map(|outcome| outcome.affected).collect())
     }
 
     /// Lets the commit wake those who [wait](Pool::wake) for this topic.

@@ -6,7 +6,7 @@
 use domain::{Event, EventBody, RunId, ScopeDigest, SessionId, TaskId};
 use serde::{Deserialize, Serialize};
 
-use crate::driver::Wake;
+use crate::driver::{Statement, Wake};
 use crate::{Error, Lease, Pool, Row, Tx, webhooks};
 
 /// The version of the stored payload.
@@ -85,6 +85,23 @@ pub(crate) async fn append(
         .ok_or(Error::NotFound)?;
     let sequence: i64 = row.get("last_sequence")?;
     tx.announce(source.task.as_uuid());
+    let Statement { sql, params } = put(source, sequence, place, body)?;
+    tx.execute(sql, &params).await?;
+    if row.get("has_webhooks")? && is_for_clients(body) {
+        let ends = matches!(body, EventBody::Status { state, .. } if state.is_terminal());
+        webhooks::tell(tx, source, sequence, ends).await?;
+    }
+    Ok(Some(sequence))
+}
+
+/// Writes an event at a sequence of its session's log that is its own. Who uses this instead of
+/// [`append`] announces it and tells the webhooks.
+pub(crate) fn put(
+    source: Source<'_>,
+    sequence: i64,
+    place: Option<Place>,
+    body: &EventBody,
+) -> Result<Statement, Error> {
     let kind = match body {
         EventBody::Status { .. } => "status",
         EventBody::Artifact(_) => "artifact",
@@ -94,14 +111,15 @@ pub(crate) async fn append(
     };
     let payload = serde_json::to_string(&Payload { v: VERSION, body: body.clone() })
         .map_err(|source| Error::corrupt("events", "payload", source))?;
-    tx.execute(
-        "-- store::events::append
-         insert into events (session_id, sequence, scope_digest, task_id, run_id, step, attempt,
-                             ordinal, kind, payload, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-                 case when $9 = 'status' then (select t.status_at from tasks t where t.task_id = $4)
-                      else statement_timestamp() end)",
-        &[
+    Ok(Statement {
+        sql: "-- store::events::append
+             insert into events (session_id, sequence, scope_digest, task_id, run_id, step, attempt,
+                                 ordinal, kind, payload, created_at)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+                     case when $9 = 'status'
+                          then (select t.status_at from tasks t where t.task_id = $4)
+                          else statement_timestamp() end)",
+        params: vec![
             source.session.into(),
             sequence.into(),
             source.scope.as_str().into(),
@@ -111,15 +129,9 @@ pub(crate) async fn append(
             place.map(|p| p.attempt).into(),
             place.map(|p| p.ordinal).into(),
             kind.into(),
-            payload.as_str().into(),
+            payload.into(),
         ],
-    )
-    .await?;
-    if row.get("has_webhooks")? && is_for_clients(body) {
-        let ends = matches!(body, EventBody::Status { state, .. } if state.is_terminal());
-        webhooks::tell(tx, source, sequence, ends).await?;
-    }
-    Ok(Some(sequence))
+    })
 }
 
 /// Whether clients may get to see such an event.

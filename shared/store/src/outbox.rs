@@ -5,7 +5,11 @@ use std::time::Duration;
 use domain::{Ids, OutboxId, ScopeDigest, Timestamp};
 use messages::{Message, Queue};
 
+use crate::driver::{Statement, places};
 use crate::{Error, Pool, Tx};
+
+/// Ids in one statement.
+const CHUNK: usize = 500;
 
 /// A committed message. Sending it twice is harmless; not sending it is the sweeper's business.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,31 +29,50 @@ pub(crate) async fn put<M: Message>(
     message: &M,
     delay: Duration,
 ) -> Result<Outgoing, Error> {
-    let outgoing = Outgoing { id: ids.outbox(), queue: M::QUEUE, body: message.body(), delay };
-    tx.execute(
-        "-- store::outbox::put
-         insert into outbox (outbox_id, scope_digest, queue, body, not_before, created_at)
-         values ($1, $2, $3, $4, seconds_from_now($5), statement_timestamp())",
-        &[
-            outgoing.id.into(),
-            scope.as_str().into(),
-            outgoing.queue.as_str().into(),
-            outgoing.body.as_str().into(),
-            delay.as_secs_f64().into(),
-        ],
-    )
-    .await?;
+    let outgoing = Outgoing::new(ids, message, delay);
+    let Statement { sql, params } = outgoing.put(scope);
+    tx.execute(sql, &params).await?;
     Ok(outgoing)
+}
+
+impl Outgoing {
+    pub(crate) fn new<M: Message>(ids: &Ids, message: &M, delay: Duration) -> Self {
+        Self { id: ids.outbox(), queue: M::QUEUE, body: message.body(), delay }
+    }
+
+    /// Writes the message.
+    pub(crate) fn put(&self, scope: &ScopeDigest) -> Statement {
+        Statement {
+            sql: "-- store::outbox::put
+                 insert into outbox (outbox_id, scope_digest, queue, body, not_before, created_at)
+                 values ($1, $2, $3, $4, seconds_from_now($5), statement_timestamp())",
+            params: vec![
+                self.id.into(),
+                scope.as_str().into(),
+                self.queue.as_str().into(),
+                self.body.as_str().into(),
+                self.delay.as_secs_f64().into(),
+            ],
+        }
+    }
 }
 
 /// Forgets a message that the queue has accepted. May be repeated.
 pub async fn sent(pool: &Pool, id: OutboxId) -> Result<(), Error> {
-    pool.execute(
-        "-- store::outbox::sent
-         delete from outbox where outbox_id = $1",
-        &[id.into()],
-    )
-    .await?;
+    all_sent(pool, &[id]).await
+}
+
+/// [`sent`], of several messages in one statement.
+pub async fn all_sent(pool: &Pool, ids: &[OutboxId]) -> Result<(), Error> {
+    for ids in ids.chunks(CHUNK) {
+        let mut params = Vec::with_capacity(ids.len());
+        let places = places(&mut params, ids);
+        let sql = format!(
+            "-- store::outbox::sent
+             delete from outbox where outbox_id in ({places})"
+        );
+        pool.execute(&sql, &params).await?;
+    }
     Ok(())
 }
 

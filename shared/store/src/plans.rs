@@ -15,11 +15,12 @@ use domain::{
 use testkit::{Database, on_both_databases};
 
 use crate::admission::{Admission, Admitted, Taken, admit};
-use crate::conversation::{Envelope, Newest};
+use crate::conversation::Envelope;
 use crate::driver::Engine;
 use crate::events::{self, Place};
 use crate::runs::{self, Claim, Output, PlacedEvent};
 use crate::tasks::list::{self, Cursor, Filter, PageWant};
+use crate::tasks::{self, Want};
 use crate::{Lease, Pool, Value, sweeps};
 
 /// A statement with its parameters.
@@ -59,7 +60,7 @@ async fn plan(pool: &Pool, (sql, params): &Asked) -> Vec<String> {
 
 /// Whether a line of a plan reads a table, or an alias of one, from its beginning to its end.
 fn scans(line: &str) -> bool {
-    const TABLES: [&str; 12] = [
+    const TABLES: [&str; 15] = [
         "tasks",
         "t",
         "sessions",
@@ -68,8 +69,11 @@ fn scans(line: &str) -> bool {
         "events",
         "e",
         "messages",
+        "m",
+        "x",
         "parts",
         "runs",
+        "outbox",
         "webhooks",
         "webhook_dead_letters",
     ];
@@ -91,6 +95,45 @@ async fn served(pool: &Pool, work: impl Future<Output = ()>) -> String {
         all.push('\n');
     }
     all
+}
+
+/// How much the engine does for a statement: rows that PostgreSQL's plan nodes pass on or throw away,
+/// steps of SQLite's machine.
+async fn effort(database: &Database, pool: &Pool, (sql, params): &Asked) -> u64 {
+    match pool.engine() {
+        Engine::Postgres => {
+            let explain = format!("explain (analyze, timing off, summary off) {sql}");
+            let rows = pool.query(&explain, params).await.unwrap();
+            let number = |line: &str, name: &str| {
+                let rest = line.split_once(name).map_or("0", |(_, rest)| rest);
+                let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next();
+                digits.unwrap().parse::<f64>().unwrap()
+            };
+            let each = rows.iter().map(|row| {
+                let line: String = row.get("QUERY PLAN").unwrap();
+                let actual = line.split_once("(actual ").map_or("", |(_, actual)| actual);
+                number(actual, "rows=") * number(actual, "loops=")
+                    + number(&line, "Removed by Filter: ")
+            });
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+            let all = each.sum::<f64>() as u64;
+            all
+        }
+        #[cfg(feature = "sqlite")]
+        Engine::Sqlite => {
+            let path = database.url().strip_prefix("sqlite:").unwrap();
+            let sqlite = rusqlite::Connection::open(path).unwrap();
+            let mut statement = sqlite.prepare(&crate::driver::dialect::for_sqlite(sql)).unwrap();
+            let params = rusqlite::params_from_iter(params);
+            let mut rows = statement.query(params).unwrap();
+            while rows.next().unwrap().is_some() {}
+            drop(rows);
+            let steps = statement.get_status(rusqlite::StatementStatus::VmStep);
+            u64::try_from(steps).unwrap()
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Engine::Sqlite => unreachable!("{}", database.url()),
+    }
 }
 
 /// A database, a caller with one task that a worker is at, and many rows beside it.
@@ -203,7 +246,7 @@ impl World {
         .await;
         self.fill(
             "parts (message_id, ordinal, scope_digest, part_id, kind, value)",
-            "select m.message_id, n.i, m.scope_digest, 'p', 'data', '1'
+            "select m.message_id, 0, m.scope_digest, 'p', 'data', '1'
                from n join messages m on m.position = n.i",
             &[],
             last,
@@ -234,6 +277,22 @@ impl World {
             "select {uuid}, n.i, t.scope_digest, t.task_id, 'refused', 1, seconds_from_now(-n.i)
                from n join tasks t on t.agent_name = 'analyst'",
             &[],
+            last,
+        )
+        .await;
+        self.pool.execute("analyze", &[]).await.unwrap();
+        self
+    }
+
+    /// Many messages of the task after the client's own.
+    async fn with_messages(self, last: i64, shown: bool) -> Self {
+        self.fill(
+            "messages (message_id, scope_digest, session_id, task_id, run_id, position, role, body,
+                       shown, agent_name, created_at)",
+            "select {uuid}, m.scope_digest, m.session_id, m.task_id, m.run_id, n.i, 'assistant', 'x',
+                    $1, '', m.created_at
+               from n join messages m on m.position = 1",
+            &[shown.into()],
             last,
         )
         .await;
@@ -277,8 +336,8 @@ async fn appending_to_a_long_log_and_reading_its_end_are_served_by_indexes() {
         assert!(!tail.contains("Sort") && !tail.contains("TEMP B-TREE"), "{tail}");
         // The status of the end, and the way into the log.
         served(pool, async {
-            let canceled = crate::tasks::cancel(pool, digest, agent, taken.task).await.unwrap();
-            assert_eq!(canceled, crate::tasks::Canceled::Yes);
+            let canceled = tasks::cancel(pool, digest, agent, taken.task).await.unwrap();
+            assert_eq!(canceled, tasks::Canceled::Yes);
         })
         .await;
     })
@@ -311,8 +370,7 @@ async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
     on_both_databases(async |database| {
         let world = World::new(database).await.with_tasks(3000).await;
         let World { pool, taken, .. } = &world;
-        let newest = Newest { length: 2, counts: |_| true };
-        let full = PageWant { size: 50, history: Some(newest), artifacts: true };
+        let full = PageWant { size: 50, history: Some(2), artifacts: true };
         let now = Timestamp::from_micros(i64::MAX / 4);
         let after = Cursor { as_of: now, at: now, task: taken.task };
         let earlier = Timestamp::from_micros(1_000_000);
@@ -338,6 +396,95 @@ async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
             assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
         }
         let _ = &world.scope;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn o7_the_newest_messages_of_a_long_history_cost_what_they_are() {
+    for shown in [true, false] {
+        on_both_databases(async |database| {
+            let world = World::new(database).await.with_tasks(3000).await;
+            let world = world.with_messages(10_000, shown).await;
+            let World { pool, digest, taken, agent, .. } = &world;
+            let read = async |history| {
+                let want = Want { history, artifacts: true };
+                let view = tasks::view(pool, digest, agent, taken.task, want).await.unwrap();
+                view.unwrap().history
+            };
+            let viewed = async {
+                let history = read(Some(1)).await;
+                let position = if shown { 10_000 } else { 1 };
+                assert_eq!(history.iter().map(|m| m.position).collect::<Vec<_>>(), [position]);
+            };
+            let listed = async {
+                let want = PageWant { size: 50, history: Some(2), artifacts: false };
+                world.list(Filter::default(), None, want).await;
+            };
+            for asked in [asked(viewed).await, asked(listed).await].concat() {
+                let plan = plan(pool, &asked).await;
+                assert!(!plan.iter().any(|line| scans(line)), "{}\n{plan:#?}", asked.0);
+                if !asked.0.contains("messages") {
+                    continue;
+                }
+                let plan = plan.join("\n");
+                assert!(plan.contains("messages_shown"), "{}\n{plan}", asked.0);
+                let effort = effort(database, pool, &asked).await;
+                assert!(effort < 8000, "{effort}: {}\n{plan}", asked.0);
+            }
+            // What this would see, if everything were read.
+            if shown {
+                let all = asked(async { drop(read(None).await) }).await;
+                assert!(effort(database, pool, &all[0]).await > 10_000);
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn taking_a_message_among_many_tasks_is_served_by_indexes() {
+    on_both_databases(async |database| {
+        let world = World::new(database).await.with_tasks(3000).await;
+        let World { pool, scope, agent, lease, .. } = &world;
+        let ask = runs::Ending::InputRequired { message: "which?".to_owned() };
+        runs::finish(pool, lease.clone(), &[], &ask).await.unwrap();
+        let request = |message_id, context_id, task| Admission {
+            scope,
+            agent,
+            message_id,
+            context_id,
+            task,
+            envelope: Envelope { v: 1, ..Envelope::default() },
+            parts: &[],
+            fingerprint: "f",
+            idempotent: true,
+            manifest: "{}",
+            manifest_digest: "d",
+            timeout: Duration::from_secs(3600),
+            webhook: None,
+        };
+        for (request, statements) in [
+            (request("a", None, None), 6),
+            (request("b", Some("new"), None), 6),
+            (request("c", Some("c"), Some(world.taken.task)), 7),
+            // One look, for a twin that is not there.
+            (request("d", Some("new"), None), 7),
+        ] {
+            let admitted =
+                asked(async { drop(admit(pool, &Ids::random(), &request).await.unwrap()) });
+            let admitted = admitted.await;
+            assert_eq!(admitted.len(), statements, "{}", request.message_id);
+            for asked in admitted {
+                let plan = plan(pool, &asked).await;
+                // SQLite names the tables in which it would look for rows that a new session mends,
+                // if there were any that break a foreign key.
+                if asked.0.contains("open_session") {
+                    continue;
+                }
+                assert!(!plan.iter().any(|line| scans(line)), "{}\n{plan:#?}", asked.0);
+            }
+        }
     })
     .await;
 }

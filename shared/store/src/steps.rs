@@ -70,6 +70,8 @@ pub struct ModelCommit<'a> {
     pub step: i32,
     pub attempt: i32,
     pub message: LoopMessage,
+    /// Whether the message says anything to the client: whether it has text, beside calls.
+    pub speaks: bool,
     /// Calls that are to be executed.
     pub calls: Vec<PlannedCall>,
     /// Results of calls that are answered without being executed.
@@ -106,9 +108,10 @@ pub async fn commit(pool: &Pool, lease: &Lease, commit: &ModelCommit<'_>) -> Res
     if changed == 0 {
         return Err(Error::Conflict);
     }
-    put_message(&mut tx, lease, Role::Assistant, commit.step, &commit.message).await?;
+    let spoken = Spoken::ByModel { shown: commit.speaks };
+    put_message(&mut tx, lease, spoken, commit.step, &commit.message).await?;
     for answered in &commit.answered {
-        put_message(&mut tx, lease, Role::Tool, commit.step, answered).await?;
+        put_message(&mut tx, lease, Spoken::ByTool, commit.step, answered).await?;
     }
     for call in &commit.calls {
         tx.execute(
@@ -141,13 +144,24 @@ pub async fn commit(pool: &Pool, lease: &Lease, commit: &ModelCommit<'_>) -> Res
     tx.commit().await
 }
 
+/// Whose message it is, and whether the task's client sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Spoken {
+    ByModel { shown: bool },
+    ByTool,
+}
+
 pub(crate) async fn put_message(
     tx: &mut Tx,
     lease: &Lease,
-    role: Role,
+    spoken: Spoken,
     step: i32,
     message: &LoopMessage,
 ) -> Result<(), Error> {
+    let (role, shown) = match spoken {
+        Spoken::ByModel { shown } => (Role::Assistant, shown),
+        Spoken::ByTool => (Role::Tool, false),
+    };
     conversation::append(
         tx,
         &NewMessage {
@@ -159,6 +173,7 @@ pub(crate) async fn put_message(
             role,
             step: Some(step),
             body: &message.body,
+            shown,
             // Only a client's ids are unique within an agent.
             agent: "",
             client_message_id: None,
@@ -191,7 +206,7 @@ pub async fn patch_dangling(
             )
             .await?;
         if known.is_none() {
-            put_message(&mut tx, lease, Role::Tool, 0, result).await?;
+            put_message(&mut tx, lease, Spoken::ByTool, 0, result).await?;
         }
     }
     tx.commit().await

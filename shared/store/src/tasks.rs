@@ -8,7 +8,7 @@ use domain::{
 
 use crate::conversation::{self, StoredMessage};
 use crate::events::{self, Place, Source};
-use crate::{Error, Pool, Row, Tx};
+use crate::{Error, Pool, Row, Tx, Value};
 
 /// A task's own row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct StoredTask {
 #[derive(Debug, Clone)]
 pub struct TaskView {
     pub task: StoredTask,
-    /// The newest messages of client and agent, oldest first.
+    /// The newest messages that the client sees, oldest first.
     pub history: Vec<StoredMessage>,
     /// The artifact updates, oldest first; empty when they were not asked for.
     pub artifacts: Vec<Event>,
@@ -39,13 +39,52 @@ pub struct TaskView {
 /// What of a task is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
-    /// At most this many messages of history; `None` is all.
+    /// At most this many messages, of those that the client sees; `None` is all.
     pub history: Option<u32>,
     pub artifacts: bool,
 }
 
-/// Reads a task in one snapshot. `None` when it does not exist, or belongs to another scope or
-/// agent: there is no telling which.
+/// The task that is asked for. Whatever else is read of it is joined to this, so that nothing is read
+/// of a task that is not the caller's.
+const TASK: &str = "-- store::tasks::view
+    with task as (
+        select t.task_id, t.session_id, s.context_id, t.state, t.status_message, t.status_code,
+               t.status_at, t.current_run_id, s.last_sequence as sequence
+          from tasks t join sessions s on s.session_id = t.session_id
+         where t.task_id = $1 and t.scope_digest = $2 and t.agent_name = $3)
+    select task.*, null as message_id, null as run_id, null as position, null as role, null as step,
+           null as body, null as client_message_id, null as created_at, null as ordinal,
+           null as part_id, null as kind, null as value, null as media_type, null as filename,
+           null as metadata, null as payload
+      from task";
+
+/// A row for each message with one of its Parts, or with none.
+const MESSAGES: &str = "
+    union all
+    select task.task_id, null, null, null, null, null, null, null, null, m.message_id, m.run_id,
+           m.position, m.role, m.step, case when coalesce(p.ordinal, 0) = 0 then m.body end,
+           m.client_message_id, m.created_at, p.ordinal, p.part_id, p.kind, p.value, p.media_type,
+           p.filename, p.metadata, null
+      from task join messages m on m.task_id = task.task_id and m.scope_digest = $2 and m.shown
+           left join parts p on p.message_id = m.message_id";
+
+/// Keeps the newest of them: those from the one on that has `$4` newer ones.
+const NEWEST: &str = "
+     where m.position >= coalesce(
+               (select x.position from messages x
+                 where x.task_id = $1 and x.scope_digest = $2 and x.shown
+                 order by x.position desc limit 1 offset $4), 0)";
+
+/// A row for each artifact update.
+const ARTIFACTS: &str = "
+    union all
+    select task.task_id, null, null, null, null, null, null, null, e.sequence, null, e.run_id, null,
+           null, null, null, null, e.created_at, null, null, null, null, null, null, null, e.payload
+      from task join events e on e.task_id = task.task_id and e.scope_digest = $2
+       and e.kind = 'artifact'";
+
+/// Reads a task with all that is wanted of it, in one statement and so at one moment. `None` when it
+/// does not exist, or belongs to another scope or agent: there is no telling which.
 pub async fn view(
     pool: &Pool,
     scope: &ScopeDigest,
@@ -53,44 +92,35 @@ pub async fn view(
     task: TaskId,
     want: Want,
 ) -> Result<Option<TaskView>, Error> {
-    let mut tx = pool.snapshot().await?;
-    let row = tx
-        .query_opt(
-            "-- store::tasks::view
-             select t.task_id, t.session_id, s.context_id, t.state, t.status_message, t.status_code,
-                    t.status_at, t.current_run_id, s.last_sequence
-               from tasks t join sessions s on s.session_id = t.session_id
-              where t.task_id = $1 and t.scope_digest = $2 and t.agent_name = $3",
-            &[task.into(), scope.as_str().into(), agent.as_str().into()],
-        )
-        .await?;
-    let Some(row) = row else { return Ok(None) };
-    let history = match want.history {
-        Some(0) => Vec::new(),
-        limit => {
-            let limit = limit.map_or(i64::MAX, i64::from);
-            conversation::of_task(&mut tx, scope, task, limit).await?
+    let mut sql = TASK.to_owned();
+    let mut params: Vec<Value> = vec![task.into(), scope.as_str().into(), agent.as_str().into()];
+    if want.history != Some(0) {
+        sql.push_str(MESSAGES);
+    }
+    if let Some(newest @ 1..) = want.history {
+        sql.push_str(NEWEST);
+        params.push(i64::from(newest - 1).into());
+    }
+    if want.artifacts {
+        sql.push_str(ARTIFACTS);
+    }
+    sql.push_str(" order by position, ordinal, sequence");
+    let (mut found, mut messages, mut artifacts) = (None, Vec::new(), Vec::new());
+    for row in pool.query(&sql, &params).await? {
+        if row.holds("message_id") {
+            messages.push(row);
+        } else if row.holds("payload") {
+            artifacts.push(events::read(&row)?);
+        } else {
+            found = Some(row);
         }
-    };
-    let artifacts = if want.artifacts {
-        let rows = tx
-            .query(
-                "-- store::tasks::artifacts
-                 select sequence, task_id, run_id, created_at, payload from events
-                  where task_id = $1 and scope_digest = $2 and kind = 'artifact'
-                  order by sequence",
-                &[task.into(), scope.as_str().into()],
-            )
-            .await?;
-        rows.iter().map(events::read).collect::<Result<_, _>>()?
-    } else {
-        Vec::new()
-    };
+    }
+    let Some(row) = found else { return Ok(None) };
     Ok(Some(TaskView {
         task: read(&row)?,
-        history,
+        history: conversation::joined(&messages)?,
         artifacts,
-        position: row.get("last_sequence")?,
+        position: row.get("sequence")?,
     }))
 }
 

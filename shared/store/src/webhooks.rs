@@ -99,7 +99,7 @@ pub async fn create(
 ) -> Result<Created, Error> {
     let mut tx = pool.begin().await?;
     let Some(session) = session(&mut tx, of).await? else { return Ok(Created::UnknownTask) };
-    match put(&mut tx, ids, of, session, webhook).await? {
+    match put(&mut tx, ids, of, session, webhook, 0).await? {
         Put::Yes => {
             tx.commit().await?;
             Ok(Created::Yes)
@@ -109,13 +109,15 @@ pub async fn create(
 }
 
 /// [`create`] in a transaction that knows the task to be the caller's. Locks the session, so that
-/// nothing is appended between the position that is noted and the webhook.
+/// nothing is appended between the position that is noted and the webhook. Of the events that this
+/// transaction has appended, the webhook is told of the last `ahead` ones.
 pub(crate) async fn put(
     tx: &mut Tx,
     ids: &Ids,
     of: Of<'_>,
     session: SessionId,
     webhook: &NewWebhook<'_>,
+    ahead: i64,
 ) -> Result<Put, Error> {
     let row = tx
         .query_opt(
@@ -127,7 +129,7 @@ pub(crate) async fn put(
         )
         .await?
         .ok_or(Error::NotFound)?;
-    let position: i64 = row.get("last_sequence")?;
+    let position = row.get::<i64>("last_sequence")? - ahead;
     let config_id = match webhook.config_id {
         Some(chosen) => chosen.to_owned(),
         None => of.task.as_uuid().to_string(),

@@ -16,7 +16,7 @@ use store::conversation::{Envelope, Role, StoredMessage};
 use store::tasks::{StoredTask, TaskView};
 use store::{Pool, publications};
 
-pub use page::{Shown, says};
+pub use page::Shown;
 
 /// Makes what clients see.
 #[derive(Debug, Clone)]

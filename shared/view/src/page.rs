@@ -12,7 +12,6 @@ use domain::{AgentName, ArtifactContent, ArtifactUpdate, EventBody, PublicationI
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use published::Namespace;
-use store::conversation::{Role, StoredMessage};
 use store::publications;
 use store::tasks::list::Listed;
 
@@ -31,17 +30,6 @@ pub struct Shown {
 
 /// Published files, or why one cannot be handed out.
 type Files = HashMap<PublicationId, Result<project::Published, Error>>;
-
-/// Whether a message is part of what a client sees: a turn that only calls tools says nothing. One
-/// that cannot be read counts, so that it is noticed.
-pub fn says(message: &StoredMessage) -> bool {
-    match message.role {
-        Role::User => true,
-        Role::Assistant => agent::conversation::Message::from_json(&message.body)
-            .map_or(true, |message| !message.text().is_empty()),
-        Role::Tool => false,
-    }
-}
 
 impl Viewer {
     /// The tasks of a page as their client sees them, in their order. Files are looked up together,

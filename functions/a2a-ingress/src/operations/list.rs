@@ -3,7 +3,6 @@
 use a2a::A2aError;
 use a2a::types::{ListTasksRequest, ListTasksResponse};
 use domain::Timestamp;
-use store::conversation::Newest;
 use store::tasks::list::{self, Filter, PageWant};
 
 use super::Desk;
@@ -33,10 +32,9 @@ impl Desk {
             })?),
         };
         let size = request.page_size.unwrap_or(PAGE);
-        let history = request.history_length.filter(|length| *length > 0);
         let want = PageWant {
             size,
-            history: history.map(|length| Newest { length, counts: view::says }),
+            history: request.history_length,
             artifacts: request.include_artifacts,
         };
         let page = list::list(&self.viewer.pool, &caller.digest, &agent, filter, after, want)

@@ -40,6 +40,7 @@ async fn says(pool: &Pool, lease: &Lease, step: i32, words: &str) {
         step,
         attempt,
         message: LoopMessage { id, body: body.to_string() },
+        speaks: !words.is_empty(),
         calls: Vec::new(),
         answered: Vec::new(),
         stop_reason: "tool_use",

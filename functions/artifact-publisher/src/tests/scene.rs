@@ -116,6 +116,7 @@ impl Scene {
             step,
             attempt,
             message: LoopMessage { id: self.ids.message(), body: "{}".to_owned() },
+            speaks: false,
             calls: vec![planned],
             answered: Vec::new(),
             stop_reason: "tool_use",

@@ -78,6 +78,7 @@ pub(super) async fn run(
         step,
         attempt: i32::try_from(context.attempt).unwrap_or(i32::MAX),
         message: loop_message(&message),
+        speaks: !message.text().is_empty(),
         calls,
         answered,
         stop_reason: word(stop),

@@ -197,6 +197,7 @@ impl World {
             step: 1,
             attempt,
             message: LoopMessage { id: self.ids.message(), body: "{}".to_owned() },
+            speaks: false,
             calls: vec![PlannedCall {
                 call: call.clone(),
                 ordinal: 0,

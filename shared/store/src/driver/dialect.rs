@@ -141,7 +141,7 @@ pub(super) fn first_word(sql: &str) -> String {
 /// A statement as SQLite wants it: parameters are numbered (`$2` would be a name there, bound by
 /// first appearance), row locks and `concurrently` are left out.
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite needs it"))]
-pub(super) fn for_sqlite(sql: &str) -> String {
+pub(crate) fn for_sqlite(sql: &str) -> String {
     let pieces: Vec<_> = Pieces(sql).collect();
     let mut out = String::with_capacity(sql.len());
     let mut left = pieces.as_slice();

@@ -20,8 +20,10 @@ use deadpool_postgres::{
     Client, Hook, HookError, Manager, ManagerConfig, RecyclingMethod, Runtime,
 };
 use futures_util::TryStreamExt as _;
+use futures_util::future::maybe_done;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, NoTls};
 
 use super::{Mode, Outcome, Row, Value};
@@ -140,6 +142,35 @@ async fn statement(
     Ok(Outcome { rows, affected })
 }
 
+/// Sends every statement before it waits for an answer, and takes all answers, so that none is out
+/// afterwards. An error is the first one's: in a transaction it fails those after it.
+async fn pipelined(
+    client: &Client,
+    statements: Vec<(&str, &[Value])>,
+) -> Result<Vec<Outcome>, tokio_postgres::Error> {
+    let mut sent = Vec::with_capacity(statements.len());
+    for (sql, params) in statements {
+        let mut asked = Box::pin(maybe_done(statement(client, sql, params)));
+        // The first poll sends.
+        poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx).is_ready())).await;
+        sent.push(asked);
+    }
+    let mut outcomes = Vec::with_capacity(sent.len());
+    let mut failed = None;
+    for mut asked in sent {
+        asked.as_mut().await;
+        match asked.as_mut().take_output().expect("it is done and nobody else takes it") {
+            Ok(outcome) => outcomes.push(outcome),
+            // Those after one that failed are told only that; all else tells of the connection.
+            Err(error) if error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION) => {
+                failed = failed.or(Some(error));
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(outcomes), Err)
+}
+
 /// A connection that is closed instead of given back when this is dropped while an answer is out.
 #[derive(Debug)]
 struct Held {
@@ -192,21 +223,22 @@ pub(super) struct Open {
 impl Open {
     /// Runs one statement. The first one takes `begin` along in its round trip.
     pub(super) async fn run(&mut self, sql: &str, params: &[Value]) -> Result<Outcome, Error> {
+        let outcomes = self.together(vec![(sql, params)]).await?;
+        Ok(outcomes.into_iter().next().unwrap_or_default())
+    }
+
+    /// Runs statements in their order, in one round trip, and `begin` before the first one.
+    pub(super) async fn together(
+        &mut self,
+        mut statements: Vec<(&str, &[Value])>,
+    ) -> Result<Vec<Outcome>, Error> {
         self.held.unsettled();
-        let client = self.held.client();
-        let result = if std::mem::replace(&mut self.begun, true) {
-            statement(client, sql, params).await
-        } else {
-            let mut begin = pin!(client.batch_execute(self.begin));
-            let sent = poll_fn(|cx| Poll::Ready(begin.as_mut().poll(cx))).await;
-            let outcome = statement(client, sql, params).await;
-            let begun = match sent {
-                Poll::Ready(begun) => begun,
-                Poll::Pending => begin.await,
-            };
-            begun.and(outcome)
-        };
-        self.held.settle(result)
+        let begins = !std::mem::replace(&mut self.begun, true);
+        if begins {
+            statements.insert(0, (self.begin, &[]));
+        }
+        let result = pipelined(self.held.client(), statements).await;
+        Ok(self.held.settle(result)?.split_off(begins.into()))
     }
 
     pub(super) async fn commit(self) -> Result<(), Error> {

@@ -30,6 +30,13 @@ impl Row {
             .map_err(|source| Error::Column { column: column.to_owned(), source })
     }
 
+    /// Whether a column is there and not null.
+    pub(crate) fn holds(&self, column: &str) -> bool {
+        let index = self.columns.iter().position(|name| name == column);
+        let value = index.and_then(|index| self.values.get(index));
+        value.is_some_and(|value| !value.is_null())
+    }
+
     /// A `jsonb` column, as the type that was written to it. `table` and `column` name its place in
     /// the error.
     pub fn json<T: DeserializeOwned>(

@@ -71,7 +71,7 @@ impl Value {
         }
     }
 
-    fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Null | Self::NullOf(_))
     }
 }

@@ -191,3 +191,47 @@ async fn webhooks_that_are_there_get_a_version_and_the_end_of_their_task() {
     })
     .await;
 }
+
+/// Of the messages that are there already, clients see their own and the model's words.
+#[tokio::test]
+async fn messages_that_are_there_are_shown_where_they_say_something() {
+    const SHOWN: &str = "20261201042500_messages_shown";
+    const WORDS: &str = r#"{"v":1,"body":{"content":[{"type":"text","text":"Done."}]}}"#;
+    const CALLS: &str = r#"{"v":1,"body":{"content":[],"tool_calls":[{"name":"ls"}]}}"#;
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        let before = MIGRATIONS.iter().take_while(|migration| migration.name < SHOWN);
+        let before: Vec<Migration> = before.copied().collect();
+        apply(&pool, &before).await.unwrap();
+        let ids = domain::Ids::seeded(1);
+        let session = ids.session();
+        let sql = "insert into sessions (session_id, scope_digest, scope, agent_name, context_id,
+                       last_sequence, last_position, created_at)
+                   values ($1, 's', '{}', 'analyst', 'c', 0, 0, statement_timestamp())";
+        pool.execute(sql, &[session.into()]).await.unwrap();
+        let messages =
+            [("user", "{}"), ("assistant", CALLS), ("tool", WORDS), ("assistant", WORDS)];
+        for (position, (role, body)) in (1_i64..).zip(messages) {
+            let sql = "insert into messages (message_id, scope_digest, session_id, task_id, run_id,
+                           position, role, body, agent_name, created_at)
+                       values ($1, 's', $2, $3, $4, $5, $6, $7, '', statement_timestamp())";
+            let (message, task, run) = (ids.message(), ids.task(), ids.run());
+            let params = [
+                message.into(),
+                session.into(),
+                task.into(),
+                run.into(),
+                position.into(),
+                role.into(),
+                body.into(),
+            ];
+            pool.execute(sql, &params).await.unwrap();
+        }
+        migrate(&pool).await.unwrap();
+        let sql = "select shown from messages order by position";
+        let rows = pool.query(sql, &[]).await.unwrap();
+        let shown: Vec<bool> = rows.iter().map(|row| row.get("shown").unwrap()).collect();
+        assert_eq!(shown, [true, false, false, true]);
+    })
+    .await;
+}

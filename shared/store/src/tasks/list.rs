@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use domain::{AgentKey, Event, ScopeDigest, TaskId, TaskState, Timestamp};
 
 use super::{StoredTask, read};
-use crate::conversation::{self, History, Newest};
+use crate::conversation::{self, History};
 use crate::driver::places;
 use crate::{Error, Pool, Row, Tx, Value, events};
 
@@ -47,7 +47,8 @@ pub struct Cursor {
 pub struct PageWant {
     /// At least one.
     pub size: u32,
-    pub history: Option<Newest>,
+    /// So many of the newest messages that its client sees; none where it is `None` or 0.
+    pub history: Option<u32>,
     pub artifacts: bool,
 }
 
@@ -77,7 +78,7 @@ pub struct Listed {
 
 /// Reads the page after `after`, or the first one, in one snapshot.
 ///
-/// One statement for the tasks, one for their number, one for all artifacts, and two for all
+/// One statement for the tasks, one for their number, one for all artifacts, and one for all
 /// histories, however many tasks there are.
 pub async fn list(
     pool: &Pool,
@@ -108,8 +109,8 @@ pub async fn list(
     }
     let ids: Vec<TaskId> = found.iter().map(|task| task.id).collect();
     let mut histories = match want.history {
-        Some(newest) if newest.length > 0 && !ids.is_empty() => {
-            conversation::of_tasks(&mut tx, scope, &ids, newest).await?
+        Some(length) if length > 0 && !ids.is_empty() => {
+            conversation::of_tasks(&mut tx, scope, &ids, length).await?
         }
         _ => HashMap::new(),
     };

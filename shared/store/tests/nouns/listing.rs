@@ -5,7 +5,6 @@ mod changing;
 use domain::{
     ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, TaskId, TaskState, Timestamp,
 };
-use store::conversation::{Newest, StoredMessage};
 use store::events::Place;
 use store::runs::{Ending, Output, PlacedEvent, append, finish};
 use store::tasks::list::{Cursor, Filter, Page, PageWant, list};
@@ -189,8 +188,7 @@ async fn nothing_is_read_that_was_not_asked_for_and_nothing_of_one_task_hides_an
             listed.history.as_ref().unwrap().is_empty()
                 && listed.artifacts.as_ref().unwrap().is_empty()
         }));
-        let newest = Newest { length: 5, counts: |_| true };
-        let want = PageWant { history: Some(newest), artifacts: true, ..BARE };
+        let want = PageWant { history: Some(5), artifacts: true, ..BARE };
         let full = page(&pool, "a", Filter::default(), want).await;
         assert_eq!(ids(&full), [broken.task, fine.task]);
         assert!(full.tasks[0].history.is_err() && full.tasks[0].artifacts.is_err());
@@ -208,40 +206,6 @@ async fn nothing_is_read_that_was_not_asked_for_and_nothing_of_one_task_hides_an
             1
         );
         assert_eq!(page(&pool, "a", Filter::default(), want).await.tasks.len(), 2);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn o7_a_history_is_the_newest_messages_that_count_however_many_do_not() {
-    on_both(async |pool| {
-        let (first, lease) = working(&pool, "a").await;
-        let ask = Ending::InputRequired { message: "which?".to_owned() };
-        finish(&pool, lease, &[], &ask).await.unwrap();
-        for number in 0..30 {
-            let more = Request::new("a", &format!("silent{number}")).task(first.task);
-            let run = more.taken(&pool).await.run;
-            let lease = claimed(&pool, "a", run).await.lease;
-            finish(&pool, lease, &[], &ask).await.unwrap();
-        }
-        Request::new("a", "last").task(first.task).taken(&pool).await;
-        let other = Request::new("a", "other").taken(&pool).await;
-        let counts: fn(&StoredMessage) -> bool = |message| {
-            let id = message.client_message_id.as_deref().unwrap_or_default();
-            !id.starts_with("silent")
-        };
-        for (length, expected) in [(1, ["last"].as_slice()), (2, &["m", "last"])] {
-            let want = PageWant { history: Some(Newest { length, counts }), ..BARE };
-            let listed = page(&pool, "a", Filter::default(), want).await.tasks;
-            let said = |task: TaskId| {
-                let listed = listed.iter().find(|listed| listed.task.id == task).unwrap();
-                let history = listed.history.as_ref().unwrap();
-                assert!(history.iter().all(|message| message.parts.len() == 1));
-                history.iter().map(|m| m.client_message_id.clone().unwrap()).collect::<Vec<_>>()
-            };
-            assert_eq!(said(first.task), expected);
-            assert_eq!(said(other.task), ["other"]);
-        }
     })
     .await;
 }

@@ -9,6 +9,8 @@ mod endings;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod listing;
 #[cfg(test)]
 mod loop_log;

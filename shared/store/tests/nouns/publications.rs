@@ -27,6 +27,7 @@ async fn asked(pool: &Pool, lease: &Lease, times: usize) -> Vec<PublicationId> {
         step: 1,
         attempt,
         message: LoopMessage { id: ids.message(), body: "{}".to_owned() },
+        speaks: false,
         calls: vec![PlannedCall {
             call: call.clone(),
             ordinal: 0,

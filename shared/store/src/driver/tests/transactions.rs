@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::{COUNTERS, LIMIT, count, on_all, on_shared, put};
-use crate::driver::Pool;
+use crate::driver::{Pool, Statement};
 use crate::error::Error;
 use crate::params;
 
@@ -236,6 +236,70 @@ async fn a_pool_of_one_serves_waiting_tasks_in_turn() {
             tokio::join!(second, release);
         };
         tokio::join!(holder, waiter);
+    })
+    .await;
+}
+
+fn insert(name: &str) -> Statement {
+    Statement { sql: "insert into counters values ($1, 1)", params: params![name].to_vec() }
+}
+
+#[tokio::test]
+async fn statements_that_are_sent_together_run_in_their_order() {
+    on_all(COUNTERS, async |pool| {
+        for already_begun in [false, true] {
+            let mut tx = pool.begin().await.unwrap();
+            if already_begun {
+                tx.execute("update counters set value = value", &[]).await.unwrap();
+            }
+            let raise =
+                || Statement { sql: "update counters set value = value * 2", params: vec![] };
+            let name = format!("a {already_begun}");
+            let written = tx.together(&[insert(&name), raise(), insert("b"), raise()]).await;
+            let before = u64::from(already_begun) * 2;
+            assert_eq!(written.unwrap(), [1, before / 2 + 1, 1, before / 2 + 2]);
+            let sql = "select value from counters where name = $1";
+            let row = tx.query_opt(sql, &params![name.as_str()]).await.unwrap().unwrap();
+            assert_eq!(row.get::<i64>("value").unwrap(), 4);
+            tx.execute("delete from counters where name = 'b'", &[]).await.unwrap();
+            assert_eq!(tx.together(&[]).await.unwrap(), Vec::<u64>::new());
+            tx.commit().await.unwrap();
+        }
+        assert_eq!(count(&pool).await, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_statements_that_are_sent_together_one_fails_all_and_tells_why() {
+    on_all(COUNTERS, async |pool| {
+        put(&pool, "b").await;
+        let mut tx = pool.begin().await.unwrap();
+        let refused = tx.together(&[insert("a"), insert("b"), insert("c")]).await.unwrap_err();
+        assert!(matches!(refused, Error::UniqueViolation { .. }), "{refused:?}");
+        assert!(matches!(tx.together(&[insert("d")]).await, Err(Error::Aborted)));
+        assert!(matches!(tx.commit().await, Err(Error::Aborted)));
+        assert_eq!(count(&pool).await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn statements_that_are_sent_together_and_abandoned_leave_nothing() {
+    on_all(COUNTERS, async |pool| {
+        for polls in 0.. {
+            let done = killed_after(polls, async {
+                let mut tx = pool.begin().await?;
+                tx.together(&[insert("a"), insert("b"), insert("c")]).await?;
+                tx.rollback().await
+            });
+            let done = done.await;
+            assert_eq!(count(&pool).await, 0, "killed after {polls} polls");
+            if let Some(done) = done {
+                done.unwrap();
+                break;
+            }
+        }
     })
     .await;
 }

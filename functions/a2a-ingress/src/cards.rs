@@ -11,6 +11,7 @@ use a2a::card::{self, AgentCard, Document, InvalidSecurity, Security, SigningKey
 use domain::Timestamp;
 use http::HeaderMap;
 use http::header::HOST;
+use http::uri::Authority;
 use lambda_kit::env::{Reader, Secret};
 
 use crate::agents::{Agent, Agents};
@@ -25,16 +26,22 @@ pub enum Address {
 }
 
 impl Address {
-    /// Never taken from what a client sends, unless a setting allows it.
+    /// Never taken from what a client sends, unless a setting allows it; and then only what is a host,
+    /// with or without a port.
     fn origin(&self, request: &HeaderMap) -> String {
         match self {
             Self::Public(url) => url.clone(),
             Self::FromHost => {
                 let host = request.get(HOST).and_then(|host| host.to_str().ok());
+                let host = host.filter(|host| is_host(host));
                 format!("http://{}", host.unwrap_or("localhost"))
             }
         }
     }
+}
+
+fn is_host(text: &str) -> bool {
+    !text.contains('@') && text.parse::<Authority>().is_ok()
 }
 
 /// How callers prove who they are, and how a card proves whose it is.
@@ -162,6 +169,26 @@ impl Cards {
             url,
             version: env!("CARGO_PKG_VERSION"),
             security: &self.trust.security,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_none_does_not_come_into_a_card() {
+        let origin = |host: &'static str| {
+            let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+            Address::FromHost.origin(&headers)
+        };
+        assert_eq!(origin("127.0.0.1:8700"), "http://127.0.0.1:8700");
+        assert_eq!(origin("[::1]:8700"), "http://[::1]:8700");
+        for odd in ["", "a b", "a/b?c", "user@a", "\"><script>"] {
+            assert_eq!(origin(odd), "http://localhost", "{odd}");
         }
     }
 }

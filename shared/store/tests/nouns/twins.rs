@@ -145,6 +145,30 @@ async fn a_message_to_a_task_at_work_does_not_stop_its_worker() {
     assert_eq!(admitted, Admitted::Ended(TaskState::Completed));
 }
 
+/// Its places in the logs are those that are free once it has the session.
+#[tokio::test]
+async fn a_continuation_that_waited_for_its_session_comes_after_what_was_written_meanwhile() {
+    // On SQLite there is one writer at a time.
+    let database = Database::postgres().await;
+    let (pool, one) = (database.pool(1).await, database.pool(1).await);
+    let waiting = asking(&pool, "a").await;
+    let mut writer = database.pool(1).await.begin().await.unwrap();
+    let write = "update sessions set last_sequence = 70, last_position = 50
+                  where session_id = (select session_id from tasks where task_id = $1)";
+    writer.execute(write, &[waiting.into()]).await.unwrap();
+    let request = Request::new("a", "more").task(waiting);
+    let release = async {
+        waiting_for_locks(&pool, 1).await;
+        writer.commit().await.unwrap();
+    };
+    let (taken, ()) = tokio::join!(request.taken(&one), release);
+    assert_eq!(taken.after, 70);
+    let sql = "select last_sequence, last_position from sessions";
+    let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+    let places: (i64, i64) = (row.get("last_sequence").unwrap(), row.get("last_position").unwrap());
+    assert_eq!(places, (71, 51));
+}
+
 #[tokio::test]
 async fn another_process_knows_a_message_whatever_has_become_of_its_task() {
     on_both_databases(async |database| {

@@ -110,6 +110,12 @@ mod tests {
     }
 
     #[test]
+    fn an_update_is_tried_at_least_once() {
+        let config = Config::read(&env(&[("COGNITION_PUSH_ATTEMPTS", "0")])).unwrap();
+        assert_eq!(config.patience.attempts, 1);
+    }
+
+    #[test]
     fn all_that_is_missing_is_named_at_once_and_no_key_is_printed() {
         let invalid = Config::read(&Env::of::<&str, &str>([])).unwrap_err().to_string();
         for name in ["DATABASE_URL", "S3_BUCKET", "SCOPE_HMAC_KEY", "NOTIFICATIONS", "PUSH_KEYS"] {

@@ -1,5 +1,6 @@
 //! The notifier on real databases, and receivers that are real servers.
 
+mod attempts;
 mod crashes;
 mod guards;
 mod receiver;

@@ -197,6 +197,28 @@ mod tests {
     }
 
     #[test]
+    fn each_part_is_as_long_as_may_be_and_no_longer() {
+        let of = |length: usize| Some("a".repeat(length));
+        for (more, token, scheme, words) in [
+            (0, Ok(()), Ok(()), Ok(())),
+            (
+                1,
+                Err(InvalidRecord::Token),
+                Err(InvalidRecord::Scheme),
+                Err(InvalidRecord::Credentials),
+            ),
+        ] {
+            let with_token = Record { token: of(MAX_TOKEN + more), ..record() };
+            assert_eq!(with_token.check(), token);
+            let with_scheme = Record { scheme: of(MAX_SCHEME + more), ..record() };
+            assert_eq!(with_scheme.check(), scheme);
+            let with_words = Record { credentials: of(MAX_CREDENTIALS + more), ..record() };
+            assert_eq!(with_words.check(), words);
+        }
+        assert_eq!(Record::check_id(&"a".repeat(MAX_ID)), Ok(()));
+    }
+
+    #[test]
     fn p4_authorization_is_scheme_and_credentials_exactly() {
         assert_eq!(record().authorization().as_deref(), Some("Bearer canary-credentials"));
         assert_eq!(Record { credentials: None, ..record() }.authorization(), None);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use store::webhooks::dead_letters;
@@ -36,6 +37,24 @@ async fn p6_a_name_that_leads_inside_is_never_connected_to() {
             assert_eq!(why(&scene).await, ["forbidden", "forbidden"], "{address}");
         }
         assert_eq!(receiver.said(), Vec::<String>::new());
+    })
+    .await;
+}
+
+/// P6: of several addresses that a name leads to, only those that may be called are tried.
+#[tokio::test]
+async fn p6_an_inner_address_among_others_is_never_connected_to() {
+    on_both(async |pool| {
+        let inner = TcpListener::bind("127.0.0.1:0").unwrap();
+        inner.set_nonblocking(true).unwrap();
+        let url = format!("https://both.example.com:{}/", inner.local_addr().unwrap().port());
+        let scene = Scene::at(&pool, &url).await;
+        // Nobody listens at the one that is allowed.
+        let names = names("both.example.com", &["127.0.0.1", "127.0.0.2"]);
+        scene.deliver(&scene.notifier_with("127.0.0.2/32", names)).await;
+        let nobody = inner.accept().map(drop).unwrap_err();
+        assert_eq!(nobody.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(why(&scene).await, Vec::<String>::new(), "it is tried again");
     })
     .await;
 }

@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore};
 
 /// What arrived.
 #[derive(Debug, Clone)]
@@ -40,12 +41,15 @@ struct State {
     answers: VecDeque<Response<()>>,
     /// The bodies of answers begin, and never end.
     endless: bool,
+    /// Answers wait here.
+    gate: Option<Arc<Semaphore>>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
     pub(crate) port: u16,
     state: Arc<Mutex<State>>,
+    came: Arc<Notify>,
 }
 
 impl Receiver {
@@ -54,17 +58,21 @@ impl Receiver {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State::default()));
         let served = Arc::clone(&state);
+        let came = Arc::new(Notify::new());
+        let coming = Arc::clone(&came);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&served);
+                let (state, came) = (Arc::clone(&served), Arc::clone(&coming));
                 tokio::spawn(async move {
-                    let answer = service_fn(move |request| answer(Arc::clone(&state), request));
+                    let answer = service_fn(move |request| {
+                        answer(Arc::clone(&state), Arc::clone(&came), request)
+                    });
                     let _ =
                         http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
             }
         });
-        Self { port, state }
+        Self { port, state, came }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -84,6 +92,27 @@ impl Receiver {
         self.state.lock().unwrap().endless = true;
     }
 
+    /// The next answer: it asks to be left alone for so long.
+    pub(crate) fn busy(&self, retry_after: &str) {
+        let response = Response::builder().status(503).header("retry-after", retry_after);
+        self.state.lock().unwrap().answers.push_back(response.body(()).unwrap());
+    }
+
+    /// From now on each answer waits until it is let out.
+    pub(crate) fn hold(&self) {
+        self.state.lock().unwrap().gate = Some(Arc::new(Semaphore::new(0)));
+    }
+
+    /// Waits until something has arrived that was not waited for yet.
+    pub(crate) async fn arrival(&self) {
+        self.came.notified().await;
+    }
+
+    /// Lets one answer out.
+    pub(crate) fn let_out(&self) {
+        self.state.lock().unwrap().gate.as_ref().unwrap().add_permits(1);
+    }
+
     pub(crate) fn redirect(&self, to: &str) {
         let response = Response::builder().status(307).header("location", to).body(()).unwrap();
         self.state.lock().unwrap().answers.push_back(response);
@@ -100,6 +129,7 @@ impl Receiver {
 
 async fn answer(
     state: Arc<Mutex<State>>,
+    came: Arc<Notify>,
     request: Request<Incoming>,
 ) -> Result<Response<BoxBody<Bytes, Infallible>>, Infallible> {
     let (head, body) = request.into_parts();
@@ -110,8 +140,16 @@ async fn answer(
         headers: head.headers,
         body: serde_json::from_slice(&body).unwrap_or_default(),
     };
+    let gate = {
+        let mut state = state.lock().unwrap();
+        state.arrived.push(arrived);
+        state.gate.clone()
+    };
+    came.notify_one();
+    if let Some(gate) = gate {
+        gate.acquire().await.unwrap().forget();
+    }
     let mut state = state.lock().unwrap();
-    state.arrived.push(arrived);
     let answer = state.answers.pop_front().unwrap_or_default();
     let said = Bytes::from_static(b"canary-answer");
     let endless = state.endless;

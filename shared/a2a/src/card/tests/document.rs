@@ -53,7 +53,15 @@ fn d4_a_client_that_has_the_card_is_told_so() {
         for same in ["etag", "cache-control", "last-modified"] {
             assert_eq!(reply.headers()[same], full.headers()[same]);
         }
+        assert_eq!(
+            reply.headers().get("content-type"),
+            None,
+            "there is nothing that it could be of"
+        );
     }
+    // A list may go on in another line.
+    let lines = [(IF_NONE_MATCH, "\"other\""), (IF_NONE_MATCH, tag)];
+    assert_eq!(get(&lines), StatusCode::NOT_MODIFIED);
     assert_eq!(get(&[(IF_NONE_MATCH, "\"other\"")]), StatusCode::OK);
 }
 

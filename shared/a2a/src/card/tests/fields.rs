@@ -62,3 +62,10 @@ fn d7_the_extended_card_says_more_and_leads_a_tenant_back_to_itself() {
     let plain = super::definition("");
     assert_eq!(extended(&Subject { definition: &plain, ..subject }, None), None);
 }
+
+/// D6: what is empty means the same as what is not there, and is left out.
+#[test]
+fn d6_empty_parameters_of_an_extension_are_left_out() {
+    let card = card(r#","a2a":{"extensions":[{"uri":"urn:plain","params":{}}]}"#);
+    assert_eq!(value(&card.capabilities.extensions), json!([{"uri": "urn:plain"}]));
+}

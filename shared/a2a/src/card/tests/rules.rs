@@ -33,6 +33,7 @@ fn whatever_the_card_needs_is_asked_for() {
         r#""provider":{"organization":"","url":"https://example.com"}"#,
         "provider.organization is blank",
     );
+    refused_setting(r#""extended_card":{"description":" "}"#, "extended_card.description is blank");
     refused_setting(r#""tenants":["a","a"]"#, "tenants[1] comes twice");
 }
 

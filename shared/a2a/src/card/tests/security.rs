@@ -35,6 +35,26 @@ fn scenario_8_schemes_are_read_strictly() {
             "s: name is visible ASCII without quotes",
         ),
         (
+            r#"{"oauth2SecurityScheme":{"oauth2MetadataUrl":"m","flows":{"clientCredentials":
+                {"tokenUrl":"https://t.example","scopes":{}}}}}"#,
+            "s: oauth2MetadataUrl is not an absolute http or https address",
+        ),
+        (
+            r#"{"oauth2SecurityScheme":{"flows":{"clientCredentials":
+                {"tokenUrl":"https://t.example","refreshUrl":"r","scopes":{}}}}}"#,
+            "s: refreshUrl is not an absolute http or https address",
+        ),
+        (
+            r#"{"oauth2SecurityScheme":{"flows":{"authorizationCode":
+                {"authorizationUrl":"a","tokenUrl":"https://t.example","scopes":{}}}}}"#,
+            "s: authorizationUrl is not an absolute http or https address",
+        ),
+        (
+            r#"{"oauth2SecurityScheme":{"flows":{"deviceCode":
+                {"deviceAuthorizationUrl":"d","tokenUrl":"https://t.example","scopes":{}}}}}"#,
+            "s: deviceAuthorizationUrl is not an absolute http or https address",
+        ),
+        (
             r#"{"openIdConnectSecurityScheme":{"openIdConnectUrl":"id"}}"#,
             "s: openIdConnectUrl is not an absolute http or https address",
         ),
@@ -56,6 +76,13 @@ fn scenario_8_schemes_are_read_strictly() {
         let InvalidSecurity::Schemes(mistake) = &error else { panic!("{error:?}") };
         assert_eq!(mistake.to_string(), problem, "{scheme}");
     }
+    // It stands in quotes in the challenge of a 401.
+    for name in ["a b", r"a\\", r#"a\""#, r"a\r\nb", "ä"] {
+        let key = format!(r#"{{"apiKeySecurityScheme":{{"location":"header","name":"{name}"}}}}"#);
+        let error = Security::parse(&format!(r#"{{"s":{key}}}"#), "[]").unwrap_err();
+        assert_eq!(error.to_string(), "s: name is visible ASCII without quotes", "{name}");
+    }
+    refused(r#"{" ":{"mtlsSecurityScheme":{}}}"#, "[]", "a scheme has no name");
     for deprecated in ["implicit", "password"] {
         let flow =
             format!(r#"{{"{deprecated}":{{"tokenUrl":"https://a.example","scopes":{{}}}}}}"#);

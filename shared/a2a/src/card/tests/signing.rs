@@ -187,7 +187,11 @@ fn keys_that_are_none_are_refused_and_nothing_of_them_is_printed() {
         (with("d", json!("canary")), InvalidKeys::Jwk(1)),
         (with("d", json!(URL_SAFE_NO_PAD.encode([0; 32]))), InvalidKeys::Jwk(1)),
         (with("d", json!(URL_SAFE_NO_PAD.encode([255; 32]))), InvalidKeys::Jwk(1)),
+        // A scalar has one length.
+        (with("d", json!(URL_SAFE_NO_PAD.encode([7; 31]))), InvalidKeys::Jwk(1)),
+        (with("d", json!(URL_SAFE_NO_PAD.encode([7; 33]))), InvalidKeys::Jwk(1)),
         (with("x", json!(Y)), InvalidKeys::Mismatch(1)),
+        (with("y", json!(X)), InvalidKeys::Mismatch(1)),
         (with("kid", json!("")), InvalidKeys::Id(1)),
         (format!("[{},{}]", jwk(), jwk()), InvalidKeys::Id(2)),
     ] {

@@ -8,7 +8,6 @@ pub mod cards;
 pub mod config;
 pub mod event;
 mod operations;
-pub mod page_token;
 pub mod scope;
 mod tail;
 

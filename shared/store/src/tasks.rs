@@ -1,6 +1,7 @@
 //! Tasks as their owner reads them, their state changes, and cancellation.
 
 pub mod list;
+pub mod page_token;
 
 use domain::{
     AgentKey, Event, EventBody, RunId, ScopeDigest, SessionId, TaskId, TaskState, Timestamp,

@@ -4,10 +4,10 @@ use a2a::A2aError;
 use a2a::types::{ListTasksRequest, ListTasksResponse};
 use domain::Timestamp;
 use store::tasks::list::{self, Filter, PageWant};
+use store::tasks::page_token::{self, Binding};
 
 use super::Desk;
 use crate::caller::Caller;
-use crate::page_token::{self, Binding};
 
 /// How many tasks a page has when the client does not say (A2A §3.1.4).
 const PAGE: u32 = 50;

@@ -2,12 +2,13 @@
 //!
 //! **A token is never trusted.** Whatever it says, a page shows only what its caller may see, so it
 //! needs no signature; it is bound to scope, agent and filters so that a mix-up is noticed and not
-//! answered with a page of something else.
+//! answered with a page of something else. A place in a list has one token: another spelling is none.
 
 use domain::{AgentKey, ScopeDigest, TaskId, Timestamp};
 use sha2::{Digest as _, Sha256};
-use store::tasks::list::{Cursor, Filter};
 use uuid::Uuid;
+
+use super::list::{Cursor, Filter};
 
 /// The first byte.
 const VERSION: u8 = 1;
@@ -22,15 +23,12 @@ pub struct Binding([u8; BOUND]);
 
 impl Binding {
     pub fn new(scope: &ScopeDigest, agent: &AgentKey, filter: &Filter<'_>) -> Self {
-        let state = filter.state.map(domain::TaskState::as_str);
-        let since = filter.status_since.map(|since| since.as_micros().to_string());
-        let fields = [
-            Some(scope.as_str()),
-            Some(agent.as_str()),
-            filter.context_id,
-            state,
-            since.as_deref(),
-        ];
+        // All of them, so that a new one cannot be forgotten here.
+        let Filter { context_id, state, status_since } = *filter;
+        let state = state.map(domain::TaskState::as_str);
+        let since = status_since.map(|since| since.as_micros().to_string());
+        let fields =
+            [Some(scope.as_str()), Some(agent.as_str()), context_id, state, since.as_deref()];
         let mut digest = Sha256::new();
         for field in fields {
             // With its length, so that no two lists of fields are the same bytes; an absent one has
@@ -60,6 +58,9 @@ pub fn write(cursor: &Cursor, binding: Binding) -> String {
 
 /// Where the list goes on, or `None` for what is no token of this list.
 pub fn read(text: &str, binding: Binding) -> Option<Cursor> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
     let mut bytes = [0; LENGTH];
     hex::decode_to_slice(text, &mut bytes).ok()?;
     let (version, rest) = bytes.split_first()?;

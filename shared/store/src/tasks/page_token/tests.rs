@@ -64,6 +64,7 @@ fn what_is_no_token_is_none() {
         "\u{e9}".repeat(49),
         token[2..].to_owned(),
         format!("{token}00"),
+        token.to_uppercase(),
         format!("02{}", &token[2..]),
         time(8, 9),
         time(-1, -2),

@@ -18,6 +18,11 @@ pub enum Error {
     #[error("reach the database")]
     Unavailable(#[source] Cause),
 
+    /// The server lets nobody in with this database URL: an unknown role or database, a password that
+    /// is wrong. A person has to change something.
+    #[error("connect to PostgreSQL")]
+    Refused(#[source] Cause),
+
     /// Another transaction was in the way: a deadlock, a serialization failure, a lock that was not
     /// given in time. Nothing of this transaction remains.
     #[error("wait for another transaction")]
@@ -96,6 +101,7 @@ impl Error {
                 source.downcast_ref::<Error>().is_some_and(Error::is_retryable)
             }
             Self::Database(_)
+            | Self::Refused(_)
             | Self::UniqueViolation { .. }
             | Self::Aborted
             | Self::LeaseLost

@@ -61,10 +61,62 @@ fn refusal(error: &DbError) -> Error {
     }
 }
 
+/// No connection came about. What is told is what a person can do about it, in our own words: the
+/// server's quote the names of roles, databases and hosts.
+fn no_entry(error: tokio_postgres::Error) -> Error {
+    if let Some(refused) = error.as_db_error() {
+        let code = refused.code();
+        let told = |what: &str| Cause::new(format!("{what} (sqlstate {})", code.code()));
+        return match *code {
+            SqlState::INVALID_CATALOG_NAME => {
+                Error::Refused(told("the database does not exist: create it first (createdb …)"))
+            }
+            SqlState::INVALID_PASSWORD => Error::Refused(told("the password was refused")),
+            SqlState::INSUFFICIENT_PRIVILEGE => {
+                Error::Refused(told("the role may not use this database"))
+            }
+            SqlState::TOO_MANY_CONNECTIONS => {
+                Error::Unavailable(told("the server has no connection left for us"))
+            }
+            SqlState::CANNOT_CONNECT_NOW => {
+                Error::Unavailable(told("the server is starting or ending"))
+            }
+            _ if code.code().starts_with("28") => Error::Refused(told(
+                "the role does not exist, or may not log in like this: \
+                 name another in the URL (postgres://ROLE@HOST/DATABASE)",
+            )),
+            _ => failure(error),
+        };
+    }
+    let mut below = error.source();
+    while let Some(source) = below {
+        if let Some(io) = source.downcast_ref::<io::Error>() {
+            let text = match io.kind() {
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                    "nothing accepts connections there: is PostgreSQL running, and are host and port \
+                     of the URL its own?"
+                }
+                io::ErrorKind::TimedOut => "the server does not answer",
+                _ => return failure(error),
+            };
+            return Error::Unavailable(Cause {
+                text: text.to_owned(),
+                source: error.into_source(),
+            });
+        }
+        below = source.source();
+    }
+    match failure(error) {
+        // The rest is about what the URL says, such as no password where one is asked for.
+        Error::Database(cause) => Error::Refused(cause),
+        other => other,
+    }
+}
+
 pub(super) fn pool_failure(error: PoolError) -> Error {
     let text = match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
-            return failure(error);
+            return no_entry(error);
         }
         PoolError::Timeout(TimeoutType::Wait) => "all connections of the pool stayed in use",
         PoolError::Timeout(TimeoutType::Create) => "a new connection took too long",

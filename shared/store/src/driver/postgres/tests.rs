@@ -47,6 +47,48 @@ fn a_url_that_cannot_be_read_is_refused_without_telling_it() {
     assert!(!format!("{error:?} {error}").contains("secret"));
 }
 
+/// The error, with its causes, of a connection that must not come about.
+async fn refused(url: &str) -> (Error, String) {
+    let error = Postgres::connect(url, 1).await.err().unwrap();
+    let mut text = error.to_string();
+    let mut below = std::error::Error::source(&error);
+    while let Some(source) = below {
+        text = format!("{text}: {source}");
+        below = source.source();
+    }
+    (error, text)
+}
+
+/// A person who reads it knows what to do, and who else reads it learns no name.
+#[tokio::test]
+async fn a_refused_connection_says_what_to_do_without_the_names() {
+    let database = Database::empty_postgres().await;
+    let (start, _) = database.url().split_once('?').unwrap_or((database.url(), ""));
+    let (server, _) = start.rsplit_once('/').unwrap();
+    let (error, text) = refused(&format!("{server}/canary")).await;
+    assert!(matches!(error, Error::Refused(_)) && !error.is_retryable(), "{error:?}");
+    assert_eq!(
+        text,
+        "connect to PostgreSQL: the database does not exist: create it first (createdb …) \
+         (sqlstate 3D000)"
+    );
+    let (_, host) = server.rsplit_once('@').unwrap();
+    let (error, text) = refused(&format!("postgres://canary:canary@{host}/postgres")).await;
+    assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    assert!(text.contains("(sqlstate 28") && !text.contains("canary"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_from_one_that_refuses() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let (error, text) = refused(&format!("postgres://canary@127.0.0.1:{port}/canary")).await;
+    assert!(error.is_retryable(), "{error:?}");
+    assert!(text.starts_with("reach the database: nothing accepts connections there"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
 #[tokio::test]
 async fn a_connection_that_the_server_closed_is_replaced() {
     let database = Database::empty_postgres().await;

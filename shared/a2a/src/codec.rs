@@ -10,11 +10,13 @@ pub(crate) mod base64;
 pub(crate) mod json;
 pub(crate) mod object;
 pub(crate) mod scalar;
+mod wrong;
 
 use serde::Deserialize;
 use serde_json::error::Category;
 
 use crate::error::A2aError;
+pub(crate) use wrong::all_wrong;
 
 /// Reads parameters out of a text that is known to be JSON. A mistake comes back as a field
 /// violation that says where it is.

@@ -228,6 +228,11 @@ impl A2aError {
         Self::new(Cause::TaskNotFound)
     }
 
+    /// The agent has no such tenant. To a client that is a task that is not there.
+    pub fn tenant_not_found() -> Self {
+        Self::because(Cause::TaskNotFound, "task or tenant not found")
+    }
+
     /// Parameters with one wrong field.
     pub fn invalid(field: impl Into<String>, description: impl Into<Cow<'static, str>>) -> Self {
         let violation = FieldViolation { field: field.into(), description: description.into() };
@@ -242,6 +247,12 @@ impl A2aError {
             _ => Cow::Borrowed(Cause::InvalidParams.row().message),
         };
         Self { message, violations, ..Self::new(Cause::InvalidParams) }
+    }
+
+    /// Names the fields that it is about.
+    #[must_use]
+    pub fn at(self, violations: Vec<FieldViolation>) -> Self {
+        Self { violations, ..self }
     }
 
     /// Adds an entry to the `metadata` of `ErrorInfo`.

@@ -58,7 +58,7 @@ pub struct Admitted<'a> {
 /// Checks a message against the limits and against what the agent takes.
 ///
 /// A message that is too large or cannot be stored is -32602 with all that is wrong; a media type
-/// that the agent refuses is -32005.
+/// that the agent refuses is -32005, with each Part that has one and what the agent takes instead.
 pub fn admit<'a>(
     message: &'a Message,
     limits: &Limits,
@@ -69,10 +69,19 @@ pub fn admit<'a>(
         return Err(A2aError::invalid_fields(violations));
     }
     if settings.input_modes_policy == InputModesPolicy::Enforce {
-        let refused = message.parts.iter().position(|part| !takes(settings, part));
-        if let Some(index) = refused {
+        let parts = message.parts.iter().enumerate();
+        let refused: Vec<usize> =
+            parts.filter(|(_, part)| !takes(settings, part)).map(|(index, _)| index).collect();
+        if let Some(index) = refused.first() {
+            let takes = modes(settings).collect::<Vec<_>>().join(", ");
             let message = format!("the agent does not take the media type of Part {index}");
-            return Err(A2aError::because(Cause::ContentTypeNotSupported, message));
+            let violations = refused.iter().map(|index| FieldViolation {
+                field: format!("message.parts[{index}].mediaType"),
+                description: format!("is one of {takes}").into(),
+            });
+            return Err(
+                A2aError::because(Cause::ContentTypeNotSupported, message).at(violations.collect())
+            );
         }
     }
     Ok(Admitted { message })
@@ -120,8 +129,19 @@ fn stored(part: &Part) -> NewPart {
 /// media type is taken.
 fn takes(settings: &A2aSettings, part: &Part) -> bool {
     let Some(media_type) = &part.media_type else { return true };
+    modes(settings).any(|mode| matches(mode, media_type))
+}
+
+/// What the agent or one of its skills takes, each once.
+fn modes(settings: &A2aSettings) -> impl Iterator<Item = &str> {
     let of_skills = settings.skills.iter().flat_map(|skill| &skill.input_modes);
-    settings.default_input_modes.iter().chain(of_skills).any(|mode| matches(mode, media_type))
+    let mut all: Vec<&str> = Vec::new();
+    for mode in settings.default_input_modes.iter().chain(of_skills) {
+        if !all.contains(&mode.as_str()) {
+            all.push(mode);
+        }
+    }
+    all.into_iter()
 }
 
 /// Compares type and subtype, whatever their case and parameters; `*` in a mode stands for any.

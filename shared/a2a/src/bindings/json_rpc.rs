@@ -107,7 +107,8 @@ impl<'a> Envelope<'a> {
             (Ok(Version::V10), Some(operation), _) => Ok((Version::V10, operation)),
             (Ok(Version::V03), _, Some(operation)) => Ok((Version::V03, operation)),
             // A client of 1.0 that does not say so.
-            (Ok(Version::V03), Some(_), None) => Err(version::unsupported()),
+            (Ok(Version::V03), Some(_), None) => Err(version::of_1_0()),
+            (Ok(Version::V10), None, Some(_)) => Err(version::of_0_3()),
             (Err(unsupported), Some(_), _) | (Err(unsupported), _, Some(_)) => {
                 Err(unsupported.clone())
             }
@@ -122,10 +123,11 @@ impl<'a> Envelope<'a> {
         ask: &Ask<'_>,
     ) -> Result<Call, A2aError> {
         let params = self.params.map_or("{}", RawValue::get);
-        Call::read(operation, ask, || match version {
-            Version::V10 => Call::parse(operation, params, Place::default()),
-            Version::V03 => v03::parse(operation, params, Place::default(), Dialect::JsonRpc),
-        })
+        let parse = |text: &str| match version {
+            Version::V10 => Call::parse(operation, text, Place::default()),
+            Version::V03 => v03::parse(operation, text, Place::default(), Dialect::JsonRpc),
+        };
+        Call::read(operation, ask, || codec::all_wrong(params, parse))
     }
 }
 

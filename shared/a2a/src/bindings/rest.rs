@@ -168,18 +168,18 @@ fn call(
     ask: &Ask<'_>,
 ) -> Result<Call, A2aError> {
     if ask.version.clone()? != version {
-        return Err(version::unsupported());
+        return Err(version::of_1_0());
     }
     // A path of 0.3 in a request of 1.0, and no tenant of that name.
     if place.tenant.as_deref() == Some(V03_PREFIX)
         && !ask.profile.tenants.iter().any(|tenant| tenant == V03_PREFIX)
     {
-        return Err(A2aError::new(Cause::MethodNotFound));
+        return Err(version::of_0_3());
     }
     Call::read(operation, ask, || {
         parameters(ask.request, |text| match version {
-            Version::V10 => Call::parse(operation, text, place),
-            Version::V03 => v03::parse(operation, text, place, Dialect::Rest),
+            Version::V10 => Call::parse(operation, text, place.clone()),
+            Version::V03 => v03::parse(operation, text, place.clone(), Dialect::Rest),
         })
     })
 }
@@ -187,8 +187,9 @@ fn call(
 /// The parameters that are not in the path: in the query, or in the body.
 fn parameters(
     request: &Request<Bytes>,
-    parse: impl FnOnce(&str) -> Result<Call, A2aError>,
+    parse: impl Fn(&str) -> Result<Call, A2aError>,
 ) -> Result<Call, A2aError> {
+    let parse = |text: &str| codec::all_wrong(text, &parse);
     if matches!(*request.method(), Method::GET | Method::DELETE) {
         return parse(&query_as_json(request.uri().query().unwrap_or_default())?);
     }

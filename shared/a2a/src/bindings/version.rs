@@ -49,7 +49,27 @@ fn in_query<B>(request: &Request<B>) -> Option<&str> {
     pairs.find(|(name, _)| *name == NAME).map(|(_, value)| value)
 }
 
-/// What is asked for exists in no version that we speak, or in another one than was asked for.
-pub(super) fn unsupported() -> A2aError {
-    A2aError::new(Cause::VersionNotSupported).with("supportedVersions", "0.3, 1.0")
+/// A version is asked for that we do not speak, or more than one.
+fn unsupported() -> A2aError {
+    refused("protocol version not supported: send A2A-Version: 1.0 (or 0.3), once")
+}
+
+/// A method or path of 1.0 in a request that speaks 0.3, most often because it says nothing.
+pub(super) fn of_1_0() -> A2aError {
+    refused(
+        "this is of A2A 1.0: send A2A-Version: 1.0; a request without that header or query parameter \
+         is served as 0.3",
+    )
+}
+
+fn refused(message: &'static str) -> A2aError {
+    A2aError::because(Cause::VersionNotSupported, message).with("supportedVersions", "0.3, 1.0")
+}
+
+/// A method or path of 0.3 in a request of 1.0, in which there is no such thing.
+pub(super) fn of_0_3() -> A2aError {
+    A2aError::because(
+        Cause::MethodNotFound,
+        "this is of A2A 0.3, and the request asks for 1.0 (A2A-Version)",
+    )
 }

@@ -136,7 +136,10 @@ const fn numbered(state: TaskState, number: u64) -> (TaskState, &'static str, u6
 
 impl Wire for TaskState {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        nullable(deserializer, Word { what: "a task state", words: &TASK_STATES })
+        nullable(
+            deserializer,
+            Word { what: "a task state, such as TASK_STATE_WORKING", words: &TASK_STATES },
+        )
     }
 
     fn absent() -> Option<Self> {
@@ -172,7 +175,10 @@ const STATE_FILTERS: [Filter; 9] = {
 
 impl Wire for StateFilter {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        nullable(deserializer, Word { what: "a task state", words: &STATE_FILTERS })
+        nullable(
+            deserializer,
+            Word { what: "a task state, such as TASK_STATE_WORKING", words: &STATE_FILTERS },
+        )
     }
 
     fn absent() -> Option<Self> {

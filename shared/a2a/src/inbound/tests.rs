@@ -161,6 +161,20 @@ fn an_agent_that_enforces_its_modes_refuses_others() {
     assert!(admit(&message(r#"{"text":"","mediaType":"a/b"}"#), &LIMITS, &any).is_ok());
 }
 
+#[test]
+fn a_refusal_says_which_parts_and_what_is_taken_instead() {
+    let settings = modes(InputModesPolicy::Enforce, &["text/plain", "image/*"]);
+    let parts = r#"{"text":""},{"text":"","mediaType":"a/b"},{"text":"","mediaType":"c/d"}"#;
+    let error = admit(&message(parts), &LIMITS, &settings).err().unwrap();
+    let found: Vec<_> =
+        error.violations().iter().map(|v| (v.field.as_str(), v.description.as_ref())).collect();
+    let taken = "is one of text/plain, image/*";
+    assert_eq!(
+        found,
+        [("message.parts[1].mediaType", taken), ("message.parts[2].mediaType", taken)]
+    );
+}
+
 /// O6: what only a skill takes is taken.
 #[test]
 fn the_modes_of_a_skill_widen_what_is_taken() {

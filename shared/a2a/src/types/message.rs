@@ -101,7 +101,7 @@ impl Serialize for Role {
 
 impl Wire for Role {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        nullable(deserializer, Word { what: "a role", words: &ROLES })
+        nullable(deserializer, Word { what: "ROLE_USER", words: &ROLES })
     }
 
     fn absent() -> Option<Self> {

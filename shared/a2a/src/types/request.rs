@@ -12,7 +12,7 @@ use crate::codec::object::from_object;
 use crate::error::{A2aError, FieldViolation};
 
 /// What a path says of the parameters. JSON-RPC has none of it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) tenant: Option<String>,
     /// Of the task.

@@ -148,6 +148,19 @@ async fn query_parameters_are_read_strictly() {
     }
 }
 
+/// Each is a value of its own, so that one hides no other.
+#[tokio::test]
+async fn all_wrong_query_parameters_are_named() {
+    let query = "pageSize=0&status=FOO&historyLength=x&includeArtifacts=maybe";
+    let reply = ask(&agent(), request(Method::GET, &format!("/tasks?{query}"), "")).await;
+    for field in ["pageSize", "status", "historyLength", "includeArtifacts"] {
+        assert!(
+            reply.violations().to_string().contains(&format!(r#""field":"{field}""#)),
+            "{reply:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_plus_in_a_query_is_a_space() {
     let agent = agent();

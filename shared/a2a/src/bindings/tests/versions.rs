@@ -76,6 +76,19 @@ fn code_of(reply: &Reply) -> i64 {
     }
 }
 
+/// Nobody guesses from a number what is missing.
+#[tokio::test]
+async fn a_request_of_1_0_without_its_version_is_told_to_send_it() {
+    for request in [rpc("GetTask", r#"{"id":"x"}"#), request(Method::GET, "/tasks/x", "")] {
+        let reply = ask(&agent(), versioned(request, None, "")).await;
+        assert!(reply.text.contains("this is of A2A 1.0: send A2A-Version: 1.0;"), "{reply:?}");
+    }
+    for request in [rpc("tasks/get", r#"{"id":"x"}"#), request(Method::GET, "/v1/tasks/x", "")] {
+        let reply = ask(&agent(), versioned(request, Some("1.0"), "")).await;
+        assert!(reply.text.contains("this is of A2A 0.3"), "{reply:?}");
+    }
+}
+
 #[tokio::test]
 async fn two_headers_with_a_version_are_none_that_we_speak() {
     let mut request = rpc("GetTask", r#"{"id":"x"}"#);

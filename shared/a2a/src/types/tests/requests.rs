@@ -60,9 +60,10 @@ fn every_filter_is_read_in_every_spelling() {
 /// O8, B3, B4: nothing that cannot be read is ignored.
 #[test]
 fn a_filter_that_cannot_be_read_is_refused() {
+    const STATE: &str = "expected a task state, such as TASK_STATE_WORKING";
     for status in [r#""WORKING""#, r#""working""#, r#""""#, "9", "-1", "true"] {
         let json = format!(r#"{{"status":{status}}}"#);
-        assert_eq!(violations(list(&json)), one("status", "expected a task state"), "{status}");
+        assert_eq!(violations(list(&json)), one("status", STATE), "{status}");
     }
     for time in [
         "yesterday",

@@ -81,7 +81,7 @@ const ROLES: [(OldRole, &str, u64); 5] = [
 
 impl Wire for OldRole {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        nullable(deserializer, Word { what: "a role", words: &ROLES })
+        nullable(deserializer, Word { what: "user (over HTTP+JSON, ROLE_USER)", words: &ROLES })
     }
 
     fn absent() -> Option<Self> {

@@ -45,11 +45,7 @@ impl Config {
         let scope_key = read.required("COGNITION_S3_SCOPE_HMAC_KEY");
         let queues = SqsSettings::read(&mut read, &[Queue::Notifications]);
         let keys = keys(&mut read);
-        let allow: Option<Allow> = read.parsed(
-            "COGNITION_PUSH_ALLOW",
-            "a list of hosts, hosts with a port, and networks",
-            |text| text.parse().ok(),
-        );
+        let allow: Option<Allow> = read.tried("COGNITION_PUSH_ALLOW", str::parse);
         let timeout = read.or("COGNITION_PUSH_TIMEOUT_SECONDS", Duration::from_secs(15));
         if timeout.is_zero() || timeout > MAX_TIMEOUT {
             read.problem("COGNITION_PUSH_TIMEOUT_SECONDS", "is not between 0 and 30");
@@ -76,12 +72,8 @@ impl Config {
 
 fn keys(read: &mut Reader<'_>) -> Option<Arc<Keyring>> {
     const NAME: &str = "COGNITION_PUSH_KEYS";
-    let text: Secret = read.required(NAME)?;
-    let keys = Keyring::parse(text.expose()).ok().map(Arc::new);
-    if keys.is_none() {
-        read.problem(NAME, "must be `id:base64,…` with 32 bytes each");
-    }
-    keys
+    let _: Secret = read.required(NAME)?;
+    read.tried(NAME, Keyring::parse).map(Arc::new)
 }
 
 #[cfg(test)]
@@ -125,5 +117,11 @@ mod tests {
         assert!(!printed.contains("AQEB") && !printed.contains("canary"), "{printed}");
         let wrong = Config::read(&env(&[("COGNITION_PUSH_KEYS", "canary")])).unwrap_err();
         assert!(!wrong.to_string().contains("canary"), "{wrong}");
+        assert!(wrong.to_string().contains("key 1 is not of the form"), "{wrong}");
+        let wrong = Config::read(&env(&[("COGNITION_PUSH_ALLOW", "host,can ary")])).unwrap_err();
+        assert!(
+            wrong.to_string().contains("COGNITION_PUSH_ALLOW is refused: entry 2 is"),
+            "{wrong}"
+        );
     }
 }

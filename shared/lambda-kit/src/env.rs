@@ -62,6 +62,11 @@ impl Env {
         self.values.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// The names of what is set and not empty.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str())
+    }
+
     /// Starts to read a set of settings.
     pub fn reader(&self) -> Reader<'_> {
         Reader { env: self, problems: Vec::new() }
@@ -113,6 +118,21 @@ impl Reader<'_> {
             self.problems.push(Problem { name, what: What::MustBe(wanted) });
         }
         value
+    }
+
+    /// A setting whose parser tells what is wrong with it, without repeating what it holds.
+    pub fn tried<T, E: fmt::Display>(
+        &mut self,
+        name: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        match parse(self.env.value(name)?) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(name, format!("is refused: {error}"));
+                None
+            }
+        }
     }
 
     /// Notes a problem that only the caller can see, such as two settings that exclude each other;

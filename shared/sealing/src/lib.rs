@@ -31,17 +31,17 @@ pub struct Sealed {
     pub bytes: Vec<u8>,
 }
 
-/// A list of keys that cannot be used.
+/// A list of keys that cannot be used. Keys are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKeys {
     #[error("there is no key")]
     None,
-    #[error("a key is not of the form id:base64")]
-    Form,
-    #[error("a key is not 32 bytes in base64")]
-    Key,
-    #[error("two keys have the same id")]
-    Duplicate,
+    #[error("key {0} is not of the form id:base64")]
+    Form(usize),
+    #[error("key {0} is not 32 bytes in base64")]
+    Key(usize),
+    #[error("key {0} has the id of an earlier one")]
+    Duplicate(usize),
 }
 
 /// Why a secret could not be opened.
@@ -58,21 +58,23 @@ impl Keyring {
     /// standard alphabet. The first one is current.
     pub fn parse(text: &str) -> Result<Self, InvalidKeys> {
         let mut keys: Vec<(String, RandomizedNonceKey)> = Vec::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let (id, key) = entry.split_once(':').ok_or(InvalidKeys::Form)?;
+        let entries = text.split(',').map(str::trim).enumerate();
+        for (index, entry) in entries.filter(|(_, entry)| !entry.is_empty()) {
+            let number = index + 1;
+            let (id, key) = entry.split_once(':').ok_or(InvalidKeys::Form(number))?;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
             if id.is_empty() || !id.bytes().all(plain) {
-                return Err(InvalidKeys::Form);
+                return Err(InvalidKeys::Form(number));
             }
             if keys.iter().any(|(known, _)| known == id) {
-                return Err(InvalidKeys::Duplicate);
+                return Err(InvalidKeys::Duplicate(number));
             }
-            let bytes = STANDARD.decode(key).map_err(|_| InvalidKeys::Key)?;
+            let bytes = STANDARD.decode(key).map_err(|_| InvalidKeys::Key(number))?;
             if bytes.len() != KEY_LEN {
-                return Err(InvalidKeys::Key);
+                return Err(InvalidKeys::Key(number));
             }
-            let key =
-                RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(|_| InvalidKeys::Key)?;
+            let key = RandomizedNonceKey::new(&AES_256_GCM, &bytes)
+                .map_err(|_| InvalidKeys::Key(number))?;
             keys.push((id.to_owned(), key));
         }
         let mut keys = keys.into_iter();
@@ -177,13 +179,13 @@ mod tests {
         for (text, why) in [
             (String::new(), InvalidKeys::None),
             (" , ".to_owned(), InvalidKeys::None),
-            (key(1), InvalidKeys::Form),
-            (format!(":{}", key(1)), InvalidKeys::Form),
-            (format!("a b:{}", key(1)), InvalidKeys::Form),
-            ("a:".to_owned(), InvalidKeys::Key),
-            ("a:AAAA".to_owned(), InvalidKeys::Key),
-            (format!("a:{}A", key(1)), InvalidKeys::Key),
-            (format!("a:{},a:{}", key(1), key(2)), InvalidKeys::Duplicate),
+            (key(1), InvalidKeys::Form(1)),
+            (format!(":{}", key(1)), InvalidKeys::Form(1)),
+            (format!("a b:{}", key(1)), InvalidKeys::Form(1)),
+            ("a:".to_owned(), InvalidKeys::Key(1)),
+            ("a:AAAA".to_owned(), InvalidKeys::Key(1)),
+            (format!("a:{}A", key(1)), InvalidKeys::Key(1)),
+            (format!("a:{},a:{}", key(1), key(2)), InvalidKeys::Duplicate(2)),
         ] {
             assert_eq!(Keyring::parse(&text).err(), Some(why), "{text}");
         }

@@ -14,8 +14,11 @@ pub struct Allow {
 
 /// An entry that is none of them. It is not repeated here, since it may be anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an entry is neither a host, nor a host with a port, nor a network")]
-pub struct InvalidAllow;
+#[error("entry {entry} is neither a host, nor a host with a port, nor a network")]
+pub struct InvalidAllow {
+    /// Which one, counted from 1.
+    pub entry: usize,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
@@ -46,32 +49,31 @@ impl FromStr for Allow {
     /// port stands in brackets.
     fn from_str(text: &str) -> Result<Self, InvalidAllow> {
         let mut allow = Self::default();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for (index, entry) in text.split(',').map(str::trim).enumerate() {
+            let invalid = InvalidAllow { entry: index + 1 };
             if entry.contains('/') {
-                allow.networks.push(entry.parse()?);
-            } else {
-                allow.hosts.push(host(entry)?);
+                allow.networks.push(network(entry).ok_or(invalid)?);
+            } else if !entry.is_empty() {
+                allow.hosts.push(host(entry).ok_or(invalid)?);
             }
         }
         Ok(allow)
     }
 }
 
-fn host(entry: &str) -> Result<(Host, Option<u16>), InvalidAllow> {
+fn host(entry: &str) -> Option<(Host, Option<u16>)> {
     if let Ok(address) = entry.parse::<IpAddr>() {
-        return Ok((of(address), None));
+        return Some((of(address), None));
     }
     let (name, port) = match entry.rsplit_once(':') {
         // The colons of an IPv6 address in brackets are none before a port.
-        Some((name, port)) if !port.ends_with(']') => {
-            (name, Some(port.parse().map_err(|_| InvalidAllow)?))
-        }
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port.parse().ok()?)),
         _ => (entry, None),
     };
     // A star would be a name like any other, and allow less than whoever writes it thinks.
     match Host::parse(name) {
-        Ok(host) if !name.contains('*') => Ok((plain(host), port)),
-        _ => Err(InvalidAllow),
+        Ok(host) if !name.contains('*') => Some((plain(host), port)),
+        _ => None,
     }
 }
 
@@ -118,16 +120,12 @@ fn same(one: u128, other: u128, last: u8) -> bool {
     (one ^ other).checked_shr(last.into()).unwrap_or(0) == 0
 }
 
-impl FromStr for Network {
-    type Err = InvalidAllow;
-
-    fn from_str(text: &str) -> Result<Self, InvalidAllow> {
-        let (address, prefix) = text.split_once('/').ok_or(InvalidAllow)?;
-        let address: IpAddr = address.parse().map_err(|_| InvalidAllow)?;
-        let prefix: u8 = prefix.parse().map_err(|_| InvalidAllow)?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        if prefix > bits { Err(InvalidAllow) } else { Ok(Self { address, prefix }) }
-    }
+fn network(text: &str) -> Option<Network> {
+    let (address, prefix) = text.split_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    let prefix: u8 = prefix.parse().ok()?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    (prefix <= bits).then_some(Network { address, prefix })
 }
 
 #[cfg(test)]
@@ -177,7 +175,9 @@ mod tests {
     fn an_entry_that_is_neither_is_refused() {
         for bad in ["a b", "host:port", "host:70000", "10.0.0.0/33", "fd00::/129", "x/8", "/", "*"]
         {
-            assert_eq!(bad.parse::<Allow>(), Err(InvalidAllow), "{bad}");
+            assert_eq!(bad.parse::<Allow>(), Err(InvalidAllow { entry: 1 }), "{bad}");
+            let third = format!("host, 10.0.0.0/8, {bad}");
+            assert_eq!(third.parse::<Allow>(), Err(InvalidAllow { entry: 3 }), "{bad}");
         }
     }
 }

@@ -53,15 +53,8 @@ impl Webhooks {
 
     /// Reads `COGNITION_PUSH_KEYS`, `COGNITION_PUSH_ALLOW` and `COGNITION_PUSH_MAX_PER_TASK` (10).
     pub fn read(read: &mut Reader<'_>) -> Self {
-        let keys =
-            read.parsed("COGNITION_PUSH_KEYS", "`id:base64,…` with 32 bytes each", |text| {
-                Keyring::parse(text).ok().map(Arc::new)
-            });
-        let allow: Option<Allow> = read.parsed(
-            "COGNITION_PUSH_ALLOW",
-            "a list of hosts, hosts with a port, and networks",
-            |text| text.parse().ok(),
-        );
+        let keys = read.tried("COGNITION_PUSH_KEYS", Keyring::parse).map(Arc::new);
+        let allow: Option<Allow> = read.tried("COGNITION_PUSH_ALLOW", str::parse);
         let most = read.or("COGNITION_PUSH_MAX_PER_TASK", Self::MOST);
         Self { keys, guard: Guard::new(allow.unwrap_or_default()), most }
     }

@@ -12,6 +12,8 @@
     reason = "a broken promise is a panic here, as in a test"
 )]
 
+mod answer;
+mod params;
 mod sse;
 mod targets;
 mod world;
@@ -28,12 +30,17 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "bindings", check: targets::bindings::check },
     Target { name: "card_settings", check: targets::card_settings::check },
+    Target { name: "extensions", check: targets::extensions::check },
     Target { name: "headers", check: targets::headers::check },
     Target { name: "json_rpc", check: targets::json_rpc::check },
+    Target { name: "page_tokens", check: targets::page_tokens::check },
     Target { name: "parts", check: targets::parts::check },
     Target { name: "rest", check: targets::rest::check },
+    Target { name: "security_settings", check: targets::security_settings::check },
     Target { name: "sse_writer", check: targets::sse_writer::check },
     Target { name: "types", check: targets::types::check },
+    Target { name: "v03", check: targets::v03::check },
+    Target { name: "webhook_guard", check: targets::webhook_guard::check },
 ];
 
 impl Target {

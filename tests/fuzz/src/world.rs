@@ -1,6 +1,6 @@
 //! A service without a database, and how it is asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use a2a::card::{self, AgentCard, Security, Subject};
 use a2a::inbound::{self, Limits};
@@ -16,9 +16,11 @@ use bytes::Bytes;
 use domain::AgentDefinition;
 use domain::agent_definition::A2aSettings;
 use futures_util::StreamExt as _;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
+use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+
+use crate::answer::Answer;
 
 /// Low, so that short inputs reach them.
 pub(crate) const LIMITS: Limits = Limits {
@@ -34,7 +36,20 @@ const TENANT: &str = "acme";
 
 /// Answers from the request alone, so that equal requests have equal answers. Panics where the
 /// protocol layer lets something through that it promises not to.
-struct Echo;
+#[derive(Default)]
+struct Echo {
+    calls: Mutex<Vec<Call>>,
+}
+
+/// What reached the service: the operation, and its request in the JSON of 1.0.
+pub(crate) type Call = (&'static str, String);
+
+impl Echo {
+    fn note(&self, operation: &'static str, request: &impl Serialize) {
+        let request = serde_json::to_string(request).unwrap();
+        self.calls.lock().unwrap().push((operation, request));
+    }
+}
 
 fn task(id: &str, history: Vec<Message>) -> Task {
     Task {
@@ -108,6 +123,7 @@ impl Operations for Echo {
         (): &(),
         request: SendMessageRequest,
     ) -> Result<SendResult, A2aError> {
+        self.note("SendMessage", &request);
         Ok(SendResult::Task(task("t", vec![admitted(&request)?])))
     }
 
@@ -117,6 +133,7 @@ impl Operations for Echo {
         request: SendMessageRequest,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
+        self.note("SendStreamingMessage", &request);
         let message = admitted(&request)?;
         let events = [
             StreamResponse::Task(task("t", vec![message.clone()])),
@@ -128,6 +145,7 @@ impl Operations for Echo {
     }
 
     async fn get_task(&self, (): &(), request: GetTaskRequest) -> Result<Task, A2aError> {
+        self.note("GetTask", &request);
         known(&request.id, request.tenant.as_ref())?;
         Ok(task(&request.id, vec![turn("1"), turn("2"), turn("3")]))
     }
@@ -137,6 +155,7 @@ impl Operations for Echo {
         (): &(),
         request: ListTasksRequest,
     ) -> Result<ListTasksResponse, A2aError> {
+        self.note("ListTasks", &request);
         known("t", request.tenant.as_ref())?;
         let page_size = request.page_size.unwrap_or(50);
         assert!((1..=100).contains(&page_size), "a page of {page_size} came through");
@@ -149,6 +168,7 @@ impl Operations for Echo {
     }
 
     async fn cancel_task(&self, (): &(), request: CancelTaskRequest) -> Result<Task, A2aError> {
+        self.note("CancelTask", &request);
         known(&request.id, request.tenant.as_ref())?;
         Ok(task(&request.id, Vec::new()))
     }
@@ -159,6 +179,7 @@ impl Operations for Echo {
         request: SubscribeToTaskRequest,
         last_event: Option<i64>,
     ) -> Result<EventStream, A2aError> {
+        self.note("SubscribeToTask", &request);
         known(&request.id, request.tenant.as_ref())?;
         let response = StreamResponse::Task(task(&request.id, Vec::new()));
         let event = StreamEvent { id: last_event, response };
@@ -171,6 +192,7 @@ impl Operations for Echo {
         (): &(),
         config: TaskPushNotificationConfig,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.note("CreateTaskPushNotificationConfig", &config);
         known(config.task_id.as_deref().unwrap_or_default(), config.tenant.as_ref())?;
         assert!(!config.url.is_empty());
         Ok(config.redacted())
@@ -181,6 +203,7 @@ impl Operations for Echo {
         (): &(),
         request: PushConfigRequest,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
+        self.note("GetTaskPushNotificationConfig", &request);
         known(&request.task_id, request.tenant.as_ref())?;
         Ok(TaskPushNotificationConfig {
             tenant: None,
@@ -197,6 +220,7 @@ impl Operations for Echo {
         (): &(),
         request: ListPushConfigsRequest,
     ) -> Result<ListPushConfigsResponse, A2aError> {
+        self.note("ListTaskPushNotificationConfigs", &request);
         known(&request.task_id, request.tenant.as_ref())?;
         assert!(request.page_size.is_none_or(|size| (1..=100).contains(&size)));
         Ok(ListPushConfigsResponse::default())
@@ -207,6 +231,7 @@ impl Operations for Echo {
         (): &(),
         request: PushConfigRequest,
     ) -> Result<(), A2aError> {
+        self.note("DeleteTaskPushNotificationConfig", &request);
         known(&request.task_id, request.tenant.as_ref())
     }
 
@@ -215,6 +240,7 @@ impl Operations for Echo {
         (): &(),
         request: GetExtendedAgentCardRequest,
     ) -> Result<AgentCard, A2aError> {
+        self.note("GetExtendedAgentCard", &request);
         known("t", request.tenant.as_ref())?;
         let definition = r#"{"name":"a","model":{"provider":"demo"}}"#;
         let definition: AgentDefinition = serde_json::from_str(definition).unwrap();
@@ -225,23 +251,41 @@ impl Operations for Echo {
     }
 }
 
-/// Asks the service, and checks that the answer is one of the protocol's.
-pub(crate) fn ask(path: &str, request: Request<Bytes>) -> Answer {
-    thread_local! {
-        static RUNTIME: tokio::runtime::Runtime =
-            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    }
-    let profile = Profile {
+/// What an agent offers that offers everything.
+pub(crate) fn everything() -> Profile {
+    Profile {
         streaming: true,
         push_notifications: true,
         extended_agent_card: true,
         tenants: vec![TENANT.to_owned()],
         extensions: Vec::new(),
-    };
+    }
+}
+
+/// Asks the service, and checks that the answer is one of the protocol's.
+pub(crate) fn ask(path: &str, request: Request<Bytes>) -> Answer {
+    asked(&everything(), path, request).answer
+}
+
+/// What a request led to.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) answer: Answer,
+    pub(crate) headers: HeaderMap,
+    pub(crate) calls: Vec<Call>,
+}
+
+/// The same, of an agent that offers what the profile says.
+pub(crate) fn asked(profile: &Profile, path: &str, request: Request<Bytes>) -> Asked {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    }
     let json_rpc = path.trim_matches('/').is_empty();
+    let echo = Arc::new(Echo::default());
     let (response, body) = RUNTIME.with(|runtime| {
         runtime.block_on(async {
-            let response = a2a::serve(Arc::new(Echo), (), &profile, path, request).await;
+            let response = a2a::serve(Arc::clone(&echo), (), profile, path, request).await;
             let (head, body) = response.into_parts();
             let bytes = match body {
                 Body::Full(bytes) => bytes.to_vec(),
@@ -251,117 +295,7 @@ pub(crate) fn ask(path: &str, request: Request<Bytes>) -> Answer {
         })
     });
     let body = String::from_utf8(body).expect("answers are UTF-8");
-    Answer::read(&response, body, json_rpc)
-}
-
-/// What came back, checked.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    /// The id of JSON-RPC, as text.
-    pub(crate) id: Option<String>,
-    /// The outcomes, in order: of a stream several, else one.
-    pub(crate) outcomes: Vec<Outcome>,
-}
-
-/// A result as JSON text, or an error's reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Result(String),
-    Refused(String),
-}
-
-impl Answer {
-    fn read(response: &Response<()>, body: String, json_rpc: bool) -> Self {
-        let status = response.status().as_u16();
-        let content_type = response.headers()["content-type"].to_str().unwrap();
-        let texts = match content_type {
-            "text/event-stream" => crate::sse::read(&body).into_iter().map(|e| e.data).collect(),
-            "application/json" if json_rpc => vec![body],
-            "application/a2a+json" if !json_rpc => vec![body],
-            other => panic!("{other} is not of this binding"),
-        };
-        if json_rpc {
-            let read: Vec<_> = texts.iter().map(|text| envelope(text)).collect();
-            assert!(status == 200 || status == 405, "JSON-RPC answers with 200");
-            let id = read.first().map(|(id, _)| id.clone());
-            assert!(read.iter().all(|(other, _)| Some(other) == id.as_ref()));
-            return Self { status, id, outcomes: read.into_iter().map(|(_, o)| o).collect() };
-        }
-        let outcomes: Vec<_> = texts.iter().map(|text| bare(text)).collect();
-        if let [Outcome::Refused(_)] = outcomes.as_slice() {
-            let error: Value = serde_json::from_str(&texts[0]).unwrap();
-            assert_eq!(error["error"]["code"], status, "status and body agree");
-            assert!(status >= 400);
-        } else {
-            assert_eq!(status, 200);
-        }
-        if status == 405 {
-            assert!(response.headers().contains_key("allow"));
-        }
-        Self { status, id: None, outcomes }
-    }
-}
-
-/// Reads a JSON-RPC response: exactly one of result and error.
-fn envelope(text: &str) -> (String, Outcome) {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Envelope<'a> {
-        jsonrpc: &'a str,
-        #[serde(borrow)]
-        id: &'a RawValue,
-        #[serde(borrow, default)]
-        result: Option<&'a RawValue>,
-        #[serde(default)]
-        error: Option<Value>,
-    }
-    let envelope: Envelope<'_> = serde_json::from_str(text).expect("a JSON-RPC response");
-    assert_eq!(envelope.jsonrpc, "2.0");
-    let outcome = match (envelope.result, envelope.error) {
-        (Some(result), None) => Outcome::Result(result.get().to_owned()),
-        (None, Some(error)) => {
-            let code = error["code"].as_i64().unwrap();
-            let reason = refusal(&error, "data");
-            let cause = cause(&reason);
-            assert_eq!(i64::from(cause.code()), code, "code and reason agree");
-            Outcome::Refused(reason)
-        }
-        _ => panic!("exactly one of result and error: {text}"),
-    };
-    (envelope.id.get().to_owned(), outcome)
-}
-
-/// Reads a body of HTTP+JSON.
-fn bare(text: &str) -> Outcome {
-    #[derive(serde::Deserialize)]
-    struct MaybeError {
-        error: Option<Value>,
-    }
-    let MaybeError { error } = serde_json::from_str(text).expect("answers are JSON objects");
-    match error {
-        Some(error) => {
-            let reason = refusal(&error, "details");
-            assert_eq!(error["status"], cause(&reason).grpc_name());
-            assert_eq!(error["code"], cause(&reason).http_status().as_u16());
-            Outcome::Refused(reason)
-        }
-        None => Outcome::Result(text.to_owned()),
-    }
-}
-
-/// The reason in an error's details, all of which say what they are.
-fn refusal(error: &Value, details: &str) -> String {
-    let details = error[details].as_array().expect("details are a list");
-    assert!(details.iter().all(|detail| detail["@type"].is_string()));
-    assert_eq!(details[0]["domain"], a2a::error::DOMAIN);
-    let reason = details[0]["reason"].as_str().unwrap().to_owned();
-    assert_ne!(cause(&reason), a2a::Cause::Internal, "nobody can make us fail");
-    assert!(error["message"].as_str().is_some_and(|message| message.len() < 1000));
-    reason
-}
-
-fn cause(reason: &str) -> a2a::Cause {
-    let found = a2a::Cause::ALL.into_iter().find(|cause| cause.reason() == reason);
-    found.expect("every reason is of the table")
+    let answer = Answer::read(&response, body, json_rpc);
+    let calls = std::mem::take(&mut *echo.calls.lock().unwrap());
+    Asked { answer, headers: response.into_parts().0.headers, calls }
 }

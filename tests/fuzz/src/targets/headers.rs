@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use http::{HeaderValue, Request};
 
-use crate::world::{Answer, Outcome, ask};
+use crate::answer::{Answer, Outcome};
+use crate::world::ask;
 
 /// The input is a line each for `A2A-Version`, `A2A-Extensions`, `Last-Event-ID` and the content
 /// type; a missing line is a missing header.

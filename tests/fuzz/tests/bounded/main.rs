@@ -29,4 +29,18 @@ macro_rules! targets {
     };
 }
 
-targets!(bindings, card_settings, headers, json_rpc, parts, rest, sse_writer, types);
+targets!(
+    bindings,
+    card_settings,
+    extensions,
+    headers,
+    json_rpc,
+    page_tokens,
+    parts,
+    rest,
+    security_settings,
+    sse_writer,
+    types,
+    v03,
+    webhook_guard,
+);

@@ -76,6 +76,12 @@ impl Guard {
             // `mailto:` and its kin have no host.
             None => return Err(Forbidden::Scheme),
         };
+        // `127.0.0.1..` is no address to the parser of URLs; what it is to a resolver, nobody says.
+        if let Host::Domain(name) = &host
+            && has_empty_label(name)
+        {
+            return Err(Forbidden::Malformed);
+        }
         let port = url.port_or_known_default().ok_or(Forbidden::Scheme)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Forbidden::UserInfo);
@@ -105,6 +111,11 @@ impl Guard {
     }
 }
 
+/// Whether nothing stands before a dot or between two. One that ends the name is fine.
+fn has_empty_label(name: &str) -> bool {
+    name.strip_suffix('.').unwrap_or(name).split('.').any(str::is_empty)
+}
+
 fn is_inner(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     INNER.iter().any(|inner| {
@@ -130,6 +141,7 @@ mod tests {
             "https://localhost.example.com/",
             "https://mylocal/",
             "https://EXAMPLE.com",
+            "https://example.com./",
         ] {
             assert_eq!(judge("", good), Ok(()), "{good}");
         }
@@ -139,6 +151,11 @@ mod tests {
             ("/a", Forbidden::Malformed),
             ("https://", Forbidden::Malformed),
             ("https://exa mple.com/", Forbidden::Malformed),
+            ("https://example.com../", Forbidden::Malformed),
+            ("https://example..com/", Forbidden::Malformed),
+            ("https://.example.com/", Forbidden::Malformed),
+            ("https://127.0.0.1../", Forbidden::Malformed),
+            ("https://localhost../", Forbidden::Malformed),
             ("http://example.com/", Forbidden::Scheme),
             ("ftp://example.com/", Forbidden::Scheme),
             ("file:///etc/passwd", Forbidden::Scheme),

@@ -140,9 +140,11 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Mistake> {
         let path = if path == "." { String::new() } else { path };
         let text = error.inner().to_string();
         let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(head, _)| head);
-        let what = match (error.inner().classify(), text.split_once(", expected ")) {
-            (Category::Data, Some((head, expected))) if head.starts_with("invalid ") => {
-                // The head repeats what was found.
+        // What was found stands in front, and may itself hold any words.
+        let what = match (error.inner().classify(), text.rsplit_once(", expected ")) {
+            (Category::Data, Some((head, expected)))
+                if head.starts_with("invalid ") || head.starts_with("unknown variant ") =>
+            {
                 format!("must be {expected}")
             }
             (Category::Data, _) => text.to_owned(),

@@ -27,8 +27,7 @@ fn scenario_8_schemes_are_read_strictly() {
         ),
         (
             r#"{"apiKeySecurityScheme":{"location":"canary","name":"k"}}"#,
-            "s.apiKeySecurityScheme.location: unknown variant `canary`, expected one of \
-             `query`, `header`, `cookie`",
+            "s.apiKeySecurityScheme.location: must be one of `query`, `header`, `cookie`",
         ),
         (
             r#"{"apiKeySecurityScheme":{"location":"header","name":""}}"#,
@@ -71,6 +70,7 @@ fn scenario_8_schemes_are_read_strictly() {
             "s: tokenUrl is not an absolute http or https address",
         ),
         (r#""canary""#, "s: must be an object"),
+        (r#""a, expected canary""#, "s: must be an object"),
     ] {
         let error = Security::parse(&format!(r#"{{"s":{scheme}}}"#), "[]").unwrap_err();
         let InvalidSecurity::Schemes(mistake) = &error else { panic!("{error:?}") };

@@ -358,6 +358,7 @@ fn put_task(
                  update tasks set state = 'submitted', status_message = null, status_code = null,
                                   status_at = case when status_at > statement_timestamp()
                                                    then status_at else statement_timestamp() end,
+                                  status_tx = this_transaction(),
                                   current_run_id = $3
                   where task_id = $1 and scope_digest = $2
                     and state in ('input_required', 'auth_required')",
@@ -367,9 +368,9 @@ fn put_task(
         Statement {
             sql: "-- store::admission::put_task
                  insert into tasks (task_id, scope_digest, session_id, agent_name, state, status_at,
-                                    current_run_id, created_at)
-                 values ($1, $2, $3, $4, 'submitted', statement_timestamp(), $5,
-                         statement_timestamp())",
+                                    status_tx, current_run_id, created_at)
+                 values ($1, $2, $3, $4, 'submitted', statement_timestamp(), this_transaction(),
+                         $5, statement_timestamp())",
             params: vec![
                 target.task.into(),
                 scope.as_str().into(),

@@ -11,6 +11,10 @@
 //! `seconds_from_now(x)`, which is built on it. Sums of `bigint` want a `cast(… as bigint)`, as
 //! PostgreSQL makes them `numeric`.
 //!
+//! A row can bear the transaction that wrote it, `this_transaction()`, so that `seen_in(snapshot,
+//! transaction)` tells whether a statement with that `this_snapshot()` saw it. On SQLite both are
+//! null, and everything is seen: writers come one after the other, in the order of their times.
+//!
 //! PostgreSQL: every statement is one round trip and leaves nothing behind in the session (no named
 //! prepared statements), so that a proxy can share connections. Transactions are read committed.
 //!

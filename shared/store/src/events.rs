@@ -114,11 +114,12 @@ pub(crate) fn put(
     Ok(Statement {
         sql: "-- store::events::append
              insert into events (session_id, sequence, scope_digest, task_id, run_id, step, attempt,
-                                 ordinal, kind, payload, created_at)
+                                 ordinal, kind, payload, created_at, created_tx)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
                      case when $9 = 'status'
                           then (select t.status_at from tasks t where t.task_id = $4)
-                          else statement_timestamp() end)",
+                          else statement_timestamp() end,
+                     case when $9 = 'status' then this_transaction() end)",
         params: vec![
             source.session.into(),
             sequence.into(),

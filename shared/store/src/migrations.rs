@@ -69,7 +69,29 @@ fn failed(name: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>
     Error::Migration { name: name.to_owned(), source: error.into() }
 }
 
-/// Makes the table of what was applied and, on PostgreSQL, the function that SQLite has built in.
+/// The functions that statements and SQLite's driver have in common, for PostgreSQL. They are made
+/// anew by each [`migrate`], so that a database of before has those of today.
+const FUNCTIONS: [&str; 4] = [
+    // Stable, not volatile, so that an index serves a comparison with it.
+    "create or replace function seconds_from_now(seconds double precision)
+     returns timestamptz language sql stable
+     as 'select statement_timestamp() + make_interval(secs => seconds)'",
+    "create or replace function this_transaction()
+     returns bigint language sql stable
+     as 'select pg_current_xact_id()::text::bigint'",
+    "create or replace function this_snapshot()
+     returns text language sql stable parallel safe
+     as 'select pg_current_snapshot()::text'",
+    // A row that is read was written by a transaction that has ended. If its number says otherwise,
+    // it is the number of another cluster, from which the rows were brought here.
+    "create or replace function seen_in(snapshot text, transaction bigint)
+     returns boolean language sql stable parallel safe
+     as 'select transaction is null
+             or pg_visible_in_snapshot(transaction::text::xid8, snapshot::pg_snapshot)
+             or not pg_visible_in_snapshot(transaction::text::xid8, pg_current_snapshot())'",
+];
+
+/// Makes the table of what was applied and, on PostgreSQL, the functions that SQLite has built in.
 async fn prepare(pool: &Pool) -> Result<(), Error> {
     let table = "create table if not exists schema_migrations (
                      name text primary key,
@@ -82,14 +104,9 @@ async fn prepare(pool: &Pool) -> Result<(), Error> {
     }
     if pool.engine() == Engine::Postgres {
         let mut tx = locked(pool).await?;
-        // Stable, not volatile, so that an index serves a comparison with it.
-        tx.execute(
-            "create or replace function seconds_from_now(seconds double precision)
-             returns timestamptz language sql stable
-             as 'select statement_timestamp() + make_interval(secs => seconds)'",
-            &[],
-        )
-        .await?;
+        for function in FUNCTIONS {
+            tx.execute(function, &[]).await?;
+        }
         tx.commit().await?;
     }
     Ok(())

@@ -19,7 +19,7 @@ use crate::conversation::Envelope;
 use crate::driver::Engine;
 use crate::events::{self, Place};
 use crate::runs::{self, Claim, Output, PlacedEvent};
-use crate::tasks::list::{self, Cursor, Filter, PageWant};
+use crate::tasks::list::{self, Cursor, Filter, PageWant, Snapshot};
 use crate::tasks::{self, Want};
 use crate::{Lease, Pool, Value, sweeps};
 
@@ -223,11 +223,11 @@ impl World {
         )
         .await;
         self.fill(
-            "tasks (task_id, scope_digest, session_id, agent_name, state, status_at,
+            "tasks (task_id, scope_digest, session_id, agent_name, state, status_at, status_tx,
                     current_run_id, created_at)",
             "select {uuid}, s.scope_digest, s.session_id, s.agent_name,
                     case when n.i % 8 = 0 then 'completed' else 'failed' end,
-                    seconds_from_now(-n.i), {uuid}, seconds_from_now(-n.i)
+                    seconds_from_now(-n.i), this_transaction(), {uuid}, seconds_from_now(-n.i)
                from n join sessions s on s.context_id = 'c' || n.i",
             &[],
             last,
@@ -372,9 +372,11 @@ async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
         let World { pool, taken, .. } = &world;
         let full = PageWant { size: 50, history: Some(2), artifacts: true };
         let now = Timestamp::from_micros(i64::MAX / 4);
-        let after = Cursor { as_of: now, at: now, task: taken.task };
+        let after = Cursor { as_of: now, seen: None, at: now, task: taken.task };
         let earlier = Timestamp::from_micros(1_000_000);
-        let old = Cursor { as_of: earlier, at: earlier, task: taken.task };
+        let old = Cursor { as_of: earlier, at: earlier, ..after.clone() };
+        let [seen, old_seen] = [&after, &old]
+            .map(|cursor| Cursor { seen: Snapshot::new(1, 2, vec![1]), ..cursor.clone() });
         let all = Filter::default();
         let context = Filter { context_id: Some("c"), ..all };
         let state = Filter { state: Some(TaskState::Completed), ..all };
@@ -386,8 +388,8 @@ async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
             (since, "tasks_listed"),
             (Filter { state: Some(TaskState::Failed), ..context }, "tasks_listed"),
         ] {
-            for cursor in [None, Some(after), Some(old)] {
-                let plan = served(pool, world.list(filter, cursor, full)).await;
+            for cursor in [None, Some(&after), Some(&old), Some(&seen), Some(&old_seen)] {
+                let plan = served(pool, world.list(filter, cursor.cloned(), full)).await;
                 assert!(plan.contains(index), "{filter:?} {cursor:?}\n{plan}");
             }
             // A first page comes in the order of the index: nothing is sorted.
@@ -396,6 +398,31 @@ async fn o8_pages_of_many_tasks_and_their_number_are_served_by_indexes() {
             assert!(!plan.contains("Sort") && !plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
         }
         let _ = &world.scope;
+    })
+    .await;
+}
+
+/// However many tasks changed within the last hour, and were seen by the first page, a later one does
+/// not look at them for those that were not.
+#[tokio::test]
+async fn o8_a_later_page_costs_what_it_shows() {
+    on_both_databases(async |database| {
+        let world = World::new(database).await.with_tasks(3000).await;
+        let World { pool, digest, agent, .. } = &world;
+        let want = PageWant { size: 10, history: None, artifacts: false };
+        for state in [None, Some(TaskState::Failed), Some(TaskState::Completed)] {
+            let filter = Filter { state, ..Filter::default() };
+            let first = list::list(pool, digest, agent, filter, None, want).await.unwrap();
+            let next = first.next.unwrap();
+            assert_eq!(next.seen.is_some(), pool.engine() == Engine::Postgres);
+            let asked = asked(world.list(filter, Some(next), want)).await;
+            let later = asked.iter().find(|(sql, _)| sql.contains("list_later")).unwrap();
+            let plan = plan(pool, later).await.join("\n");
+            let indexed = plan.contains("tasks_status_tx");
+            assert_eq!(indexed, pool.engine() == Engine::Postgres, "{plan}");
+            let effort = effort(database, pool, later).await;
+            assert!(effort < 1000, "{effort}\n{plan}");
+        }
     })
     .await;
 }

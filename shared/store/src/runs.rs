@@ -144,7 +144,8 @@ async fn begin_task(tx: &mut Tx, lease: &Lease) -> Result<bool, Error> {
             "-- store::runs::begin_task
              update tasks set state = 'working',
                               status_at = case when status_at > statement_timestamp()
-                                               then status_at else statement_timestamp() end
+                                               then status_at else statement_timestamp() end,
+                              status_tx = this_transaction()
               where task_id = $1 and scope_digest = $2 and state = 'submitted'",
             &[lease.task.into(), lease.scope.as_str().into()],
         )

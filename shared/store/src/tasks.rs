@@ -192,7 +192,8 @@ pub async fn cancel(
                 "-- store::tasks::cancel_task
                  update tasks set state = 'canceled', status_message = null, status_code = null,
                                   status_at = case when status_at > statement_timestamp()
-                                                   then status_at else statement_timestamp() end
+                                                   then status_at else statement_timestamp() end,
+                                  status_tx = this_transaction()
                   where task_id = $1 and scope_digest = $2 and current_run_id = $3
                     and state not in ('completed', 'failed', 'canceled', 'rejected')",
                 &[task.into(), scope.as_str().into(), run.into()],
@@ -226,7 +227,8 @@ pub(crate) async fn change(
             "-- store::tasks::change
              update tasks set state = $3, status_message = $4, status_code = $5,
                               status_at = case when status_at > statement_timestamp()
-                                               then status_at else statement_timestamp() end
+                                               then status_at else statement_timestamp() end,
+                              status_tx = this_transaction()
               where task_id = $1 and scope_digest = $2
                 and state not in ('completed', 'failed', 'canceled', 'rejected')",
             &[

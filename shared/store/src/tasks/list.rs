@@ -5,12 +5,13 @@
 //! while, comes exactly once, whatever happens to it meanwhile; one that was made after the first
 //! page does not come.
 //!
-//! The moment of the first page is the newest status that it found, and not the clock's time: a
-//! change that was being written while that page was read, and that bears a later time, then counts
-//! as one that came after it. What remains is a change of status that is committed after the first
-//! page was read although it bears an earlier time than another change of the same caller that the
-//! page did see (two transactions of a few milliseconds, that end in the other order than they
-//! began): that task may be missing from the later pages. A client that lists again finds it.
+//! Whether a change came after the first page is told by two things. Its time: later than the moment
+//! of the first page, which is the newest status that it found. And its transaction: one that the
+//! snapshot of the first page did not see, since it was still being written, came after it whatever
+//! time it bears. Transactions are numbered by PostgreSQL; on SQLite, and for a snapshot of too many
+//! running transactions, the time alone decides.
+
+mod snapshot;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,6 +22,13 @@ use super::{StoredTask, read};
 use crate::conversation::{self, History};
 use crate::driver::places;
 use crate::{Error, Pool, Row, Tx, Value, events};
+
+pub use snapshot::Snapshot;
+
+/// No transaction lives so long. A status that is older than this before the first page was seen,
+/// whatever the number of its transaction says: in rows that were brought from another cluster, it
+/// is one of that cluster. In microseconds.
+const LONGEST_TRANSACTION: i64 = 3_600_000_000;
 
 /// Which tasks are wanted: those that every given filter leaves, by what they are now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,10 +41,12 @@ pub struct Filter<'a> {
 
 /// Where a page ended. Nothing in it is secret or trusted: whatever it says, a page holds tasks of
 /// the caller alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     /// The moment of the first page.
     pub as_of: Timestamp,
+    /// What the first page has seen, where transactions tell.
+    pub seen: Option<Snapshot>,
     /// Where the last task of the page stood at that moment.
     pub at: Timestamp,
     pub task: TaskId,
@@ -90,15 +100,15 @@ pub async fn list(
 ) -> Result<Page, Error> {
     let mut tx = pool.snapshot().await?;
     let matching = Matching::new(scope, agent, filter);
-    let total = matching.count(&mut tx).await?;
-    let mut rows = match after {
+    let (total, seen) = matching.count(&mut tx).await?;
+    let mut rows = match &after {
         None => matching.first(&mut tx, want.size).await?,
         Some(cursor) => matching.later(&mut tx, cursor, want.size).await?,
     };
     let size = usize::try_from(want.size).unwrap_or(usize::MAX);
     let more = rows.len() > size;
     rows.truncate(size);
-    let next = if more { next(&rows, after)? } else { None };
+    let next = if more { next(&rows, after, seen)? } else { None };
     let mut found = Vec::with_capacity(rows.len());
     let mut unreadable = Vec::new();
     for row in &rows {
@@ -127,14 +137,18 @@ pub async fn list(
     Ok(Page { tasks: found.into_iter().map(listed).collect(), unreadable, next, total })
 }
 
-/// Where a page ends that others follow.
-fn next(rows: &[Row], after: Option<Cursor>) -> Result<Option<Cursor>, Error> {
+/// Where a page ends that others follow. `seen` is what this page has seen.
+fn next(
+    rows: &[Row],
+    after: Option<Cursor>,
+    seen: Option<Snapshot>,
+) -> Result<Option<Cursor>, Error> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
-    let as_of = match after {
-        Some(cursor) => cursor.as_of,
-        None => first.get("placed_at")?,
+    let (as_of, seen) = match after {
+        Some(cursor) => (cursor.as_of, cursor.seen),
+        None => (first.get("placed_at")?, seen),
     };
-    Ok(Some(Cursor { as_of, at: last.get("placed_at")?, task: last.get("task_id")? }))
+    Ok(Some(Cursor { as_of, seen, at: last.get("placed_at")?, task: last.get("task_id")? }))
 }
 
 /// The tasks that a filter leaves, as the conditions of a statement and their parameters.
@@ -174,14 +188,16 @@ impl Matching {
         Self { conditions, params }
     }
 
-    async fn count(&self, tx: &mut Tx) -> Result<u64, Error> {
+    /// How many they are, and what this transaction sees.
+    async fn count(&self, tx: &mut Tx) -> Result<(u64, Option<Snapshot>), Error> {
         let sql = format!(
             "-- store::tasks::list_count
-             select count(*) as total from tasks t where {}",
+             select count(*) as total, this_snapshot() as seen from tasks t where {}",
             self.conditions
         );
         let row = tx.query_opt(&sql, &self.params).await?.ok_or(Error::NotFound)?;
-        row.get("total")
+        let seen: Option<String> = row.get("seen")?;
+        Ok((row.get("total")?, seen.as_deref().and_then(Snapshot::parse)))
     }
 
     async fn first(&self, tx: &mut Tx, size: u32) -> Result<Vec<Row>, Error> {
@@ -201,30 +217,54 @@ impl Matching {
 
     /// Tasks that have not changed since the first page stand where their status says; those that
     /// have, where their newest status of that time says.
-    async fn later(&self, tx: &mut Tx, cursor: Cursor, size: u32) -> Result<Vec<Row>, Error> {
+    async fn later(&self, tx: &mut Tx, cursor: &Cursor, size: u32) -> Result<Vec<Row>, Error> {
         let mut params = self.params.clone();
-        let place = params.len();
-        let (as_of, at, task, limit) = (place + 1, place + 2, place + 3, place + 4);
-        params.extend([cursor.as_of.into(), cursor.at.into(), cursor.task.into()]);
-        params.push((i64::from(size) + 1).into());
+        let mut place = |value: Value| {
+            params.push(value);
+            params.len()
+        };
+        let (as_of, at, task) =
+            (place(cursor.as_of.into()), place(cursor.at.into()), place(cursor.task.into()));
+        let limit = place((i64::from(size) + 1).into());
         let matching = &self.conditions;
+        let (mut task_seen, mut event_seen, mut unseen) = Default::default();
+        if let Some(snapshot) = &cursor.seen {
+            let long_ago = cursor.as_of.as_micros().saturating_sub(LONGEST_TRANSACTION);
+            let long_ago = place(Timestamp::from_micros(long_ago).into());
+            let oldest = place(snapshot.oldest().into());
+            let snapshot = place(snapshot.to_string().into());
+            task_seen =
+                format!("and (t.status_at <= ${long_ago} or seen_in(${snapshot}, t.status_tx))");
+            event_seen =
+                format!("and (e.created_at <= ${long_ago} or seen_in(${snapshot}, e.created_tx))");
+            // Those that bear an earlier time. A `case`, so that they are not looked for by their
+            // time, among all of the last hour, but by their transaction.
+            unseen = format!(
+                "union all
+                 select t.task_id from tasks t
+                  where {matching} and t.status_tx >= ${oldest}
+                    and case when t.status_at > ${long_ago} and t.status_at <= ${as_of}
+                             then not seen_in(${snapshot}, t.status_tx) else false end"
+            );
+        }
         let sql = format!(
             "-- store::tasks::list_later
              select {COLUMNS}, p.placed_at
                from (select * from (
                          select t.task_id, t.status_at as placed_at from tasks t
                           where {matching} and t.status_at <= ${as_of}
-                            and (t.status_at, t.task_id) < (${at}, ${task})
+                            and (t.status_at, t.task_id) < (${at}, ${task}) {task_seen}
                           order by t.status_at desc, t.task_id desc limit ${limit}) unchanged
                      union all
                      select * from (
-                         select t.task_id,
+                         select a.task_id,
                                 (select max(e.created_at) from events e
-                                  where e.task_id = t.task_id and e.kind = 'status'
-                                    and e.created_at <= ${as_of}) as placed_at
-                           from tasks t
-                          where {matching} and t.status_at > ${as_of}
-                            and t.created_at <= ${as_of}) changed
+                                  where e.task_id = a.task_id and e.kind = 'status'
+                                    and e.created_at <= ${as_of} {event_seen}) as placed_at
+                           from (select t.task_id from tasks t
+                                  where {matching} and t.status_at > ${as_of}
+                                    and t.created_at <= ${as_of}
+                                 {unseen}) a) changed
                       where (placed_at, task_id) < (${at}, ${task})) p
                join tasks t on t.task_id = p.task_id
                join sessions s on s.session_id = t.session_id

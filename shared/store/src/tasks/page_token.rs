@@ -8,12 +8,17 @@ use domain::{AgentKey, ScopeDigest, TaskId, Timestamp};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::list::{Cursor, Filter};
+use super::list::{Cursor, Filter, Snapshot};
 
-/// The first byte.
-const VERSION: u8 = 1;
+/// The first byte of a token without a snapshot.
+const BARE: u8 = 1;
+/// The first byte of a token that ends with what the first page has seen.
+const WITH_SNAPSHOT: u8 = 2;
 const BOUND: usize = 16;
+/// Without the snapshot.
 const LENGTH: usize = 1 + BOUND + 8 + 8 + 16;
+/// With a snapshot of as many running transactions as there may be.
+const LONGEST: usize = LENGTH + 8 + 4 + 4 + 4 * Snapshot::MOST_RUNNING;
 /// The last moment of the year 9999, beyond which no database keeps a time.
 const LAST: i64 = 253_402_300_799_999_999;
 
@@ -48,33 +53,38 @@ impl Binding {
 /// The token of the page that follows `cursor`: letters and digits only.
 pub fn write(cursor: &Cursor, binding: Binding) -> String {
     let mut bytes = Vec::with_capacity(LENGTH);
-    bytes.push(VERSION);
+    bytes.push(if cursor.seen.is_some() { WITH_SNAPSHOT } else { BARE });
     bytes.extend(binding.0);
     bytes.extend(cursor.as_of.as_micros().to_be_bytes());
     bytes.extend(cursor.at.as_micros().to_be_bytes());
     bytes.extend(cursor.task.as_uuid().as_bytes());
+    bytes.extend(cursor.seen.iter().flat_map(Snapshot::to_bytes));
     hex::encode(bytes)
 }
 
 /// Where the list goes on, or `None` for what is no token of this list.
 pub fn read(text: &str, binding: Binding) -> Option<Cursor> {
-    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    if text.len() > 2 * LONGEST || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return None;
     }
-    let mut bytes = [0; LENGTH];
-    hex::decode_to_slice(text, &mut bytes).ok()?;
+    let bytes = hex::decode(text).ok()?;
     let (version, rest) = bytes.split_first()?;
     let (bound, rest) = rest.split_first_chunk::<BOUND>()?;
     let (as_of, rest) = rest.split_first_chunk::<8>()?;
     let (at, rest) = rest.split_first_chunk::<8>()?;
-    let task = TaskId::from_uuid(Uuid::from_bytes(*rest.first_chunk::<16>()?));
+    let (task, rest) = rest.split_first_chunk::<16>()?;
+    let seen = match *version {
+        BARE if rest.is_empty() => None,
+        WITH_SNAPSHOT => Some(Snapshot::from_bytes(rest)?),
+        _ => return None,
+    };
     let (as_of, at) = (i64::from_be_bytes(*as_of), i64::from_be_bytes(*at));
-    let ours = *version == VERSION && *bound == binding.0;
     let possible = (0..=LAST).contains(&as_of) && (0..=as_of).contains(&at);
-    (ours && possible).then_some(Cursor {
+    (*bound == binding.0 && possible).then_some(Cursor {
         as_of: Timestamp::from_micros(as_of),
+        seen,
         at: Timestamp::from_micros(at),
-        task,
+        task: TaskId::from_uuid(Uuid::from_bytes(*task)),
     })
 }
 

@@ -7,6 +7,7 @@ use store::admission::{Admission, Admitted, Taken, admit};
 use store::conversation::Envelope;
 use store::runs::{Claim, Claimed, claim};
 use store::{Lease, Pool};
+use testkit::eventually;
 
 pub(crate) fn scope(user: &str) -> Scope {
     Scope::new([("user".to_owned(), user.to_owned())]).unwrap()
@@ -102,6 +103,17 @@ impl Request {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// PostgreSQL: waits until as many statements of this database wait for a lock.
+pub(crate) async fn waiting_for_locks(pool: &Pool, want: i64) {
+    eventually(Duration::from_secs(20), async || {
+        let sql = "select count(*) as n from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'";
+        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+        row.get::<i64>("n").unwrap() == want
+    })
+    .await;
 }
 
 /// Claims a run that nobody holds.

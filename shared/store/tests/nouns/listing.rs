@@ -1,6 +1,7 @@
 //! Pages of tasks: order, filters, totals, and what is unreadable (O8).
 
 mod changing;
+mod unfinished;
 
 use domain::{
     ArtifactContent, ArtifactId, ArtifactUpdate, EventBody, TaskId, TaskState, Timestamp,
@@ -132,11 +133,11 @@ async fn a_forged_place_shows_tasks_of_the_caller_alone() {
         for (as_of, at) in times.iter().flat_map(|as_of| times.map(|at| (*as_of, at))) {
             for task in [own[1], foreign] {
                 let time = Timestamp::from_micros;
-                let forged = Cursor { as_of: time(as_of), at: time(at), task };
+                let forged = Cursor { as_of: time(as_of), seen: None, at: time(at), task };
                 let digest = scope("a").digest();
                 let filter = Filter::default();
-                let page =
-                    list(&pool, &digest, &agent(), filter, Some(forged), BARE).await.unwrap();
+                let after = Some(forged.clone());
+                let page = list(&pool, &digest, &agent(), filter, after, BARE).await.unwrap();
                 assert!(ids(&page).iter().all(|seen| own.contains(seen)), "{forged:?}");
                 assert_eq!(page.total, 3);
             }

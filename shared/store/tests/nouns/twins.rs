@@ -1,15 +1,13 @@
 //! The same message in two processes at the same moment, and again later (decisions on idempotency).
 
-use std::time::Duration;
-
 use domain::{CallId, EventBody, TaskId, TaskState};
 use store::Pool;
 use store::admission::Admitted;
 use store::events::Place;
 use store::runs::{Ending, PlacedEvent, finish};
-use testkit::{Database, eventually, on_both_databases};
+use testkit::{Database, on_both_databases};
 
-use crate::common::{Request, claimed, key, scope, working};
+use crate::common::{Request, claimed, key, scope, waiting_for_locks, working};
 
 fn task(admitted: &Admitted) -> TaskId {
     match admitted {
@@ -21,17 +19,6 @@ fn task(admitted: &Admitted) -> TaskId {
 
 fn news(admitted: &[&Admitted]) -> usize {
     admitted.iter().filter(|admitted| matches!(admitted, Admitted::New(_))).count()
-}
-
-/// Waits until as many of our statements wait for a lock.
-async fn waiting_for_locks(pool: &Pool, want: i64) {
-    eventually(Duration::from_secs(20), async || {
-        let sql = "select count(*) as n from pg_stat_activity
-                    where datname = current_database() and wait_event_type = 'Lock'";
-        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
-        row.get::<i64>("n").unwrap() == want
-    })
-    .await;
 }
 
 /// A task that waits for its client.

@@ -2,7 +2,7 @@
 //! other list takes it, and none that is cut, longer or another's is taken.
 
 use domain::{AgentKey, Scope, ScopeDigest, TaskId, TaskState, Timestamp};
-use store::tasks::list::{Cursor, Filter};
+use store::tasks::list::{Cursor, Filter, Snapshot};
 use store::tasks::page_token::{self, Binding};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ const LAST: u64 = 253_402_300_799_999_999;
 /// The hexadecimal digits of the version and of what binds a token to its list.
 const BOUND: usize = 2 + 32;
 
-/// The input is a line each for a text that may be a token, for a place (three numbers), and for two
+/// The input is a line each for a text that may be a token, for a place (numbers), and for two
 /// lists (user, agent, context, state and time, with `|` between them).
 pub(crate) fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
@@ -27,7 +27,7 @@ pub(crate) fn check(input: &[u8]) {
     }
     let token = page_token::write(&cursor, binding);
     assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    assert_eq!(page_token::read(&token, binding), Some(cursor));
+    assert_eq!(page_token::read(&token, binding).as_ref(), Some(&cursor));
     let elsewhere = page_token::read(&token, other.binding());
     assert_eq!(elsewhere, (mine == other).then_some(cursor), "{mine:?} and {other:?}");
 
@@ -86,5 +86,13 @@ fn cursor(line: &str) -> Cursor {
     let at = number() % (as_of + 1);
     let time = |micros: u64| Timestamp::from_micros(i64::try_from(micros).unwrap());
     let task = TaskId::from_uuid(Uuid::from_u64_pair(number(), number()));
-    Cursor { as_of: time(as_of), at: time(at), task }
+    // The rest is a snapshot, if it is one: the oldest transaction, the next one, those that run.
+    let mut number = || i64::try_from(numbers.next()?).ok();
+    let seen = match (number(), number()) {
+        (Some(oldest), Some(next)) => {
+            Snapshot::new(oldest, next, std::iter::from_fn(number).collect())
+        }
+        _ => None,
+    };
+    Cursor { as_of: time(as_of), seen, at: time(at), task }
 }

@@ -77,7 +77,11 @@ impl Connection {
             #[expect(clippy::cast_possible_truncation, reason = "saturates, far from any time")]
             let micros = seconds.map(|seconds| (seconds * 1e6).round() as i64);
             Ok(micros.map(|micros| now.load(Ordering::Relaxed).saturating_add(micros)))
-        })
+        })?;
+        // Whoever writes does so alone: there is nothing to tell transactions apart for.
+        self.sqlite.create_scalar_function("this_transaction", 0, flags, |_| Ok(None::<i64>))?;
+        self.sqlite.create_scalar_function("this_snapshot", 0, flags, |_| Ok(None::<String>))?;
+        self.sqlite.create_scalar_function("seen_in", 2, flags, |_| Ok(true))
     }
 
     /// Whether a statement would change the database. One that is not understood does not: it will

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::{COUNTERS, LIMIT, count, on_all, on_shared, put};
-use crate::driver::{Pool, Statement};
+use crate::driver::{Engine, Pool, Statement};
 use crate::error::Error;
 use crate::params;
 
@@ -300,6 +300,41 @@ async fn statements_that_are_sent_together_and_abandoned_leave_nothing() {
                 break;
             }
         }
+    })
+    .await;
+}
+
+/// On SQLite nobody can write meanwhile, so that nobody needs to be told apart.
+#[tokio::test]
+async fn a_snapshot_tells_which_transactions_it_saw() {
+    const NOTED: &str = "create table noted (name text primary key, tx bigint)";
+    const SEEN: &str = "select name from noted where seen_in($1, tx) order by name";
+    on_all(NOTED, async |pool| {
+        let insert = "insert into noted (name, tx) values ($1, this_transaction())";
+        pool.execute(insert, &params!["a"]).await.unwrap();
+        let mut tx = pool.snapshot().await.unwrap();
+        let sql = "select this_snapshot() as one, this_snapshot() as other";
+        let row = tx.query_opt(sql, &[]).await.unwrap().unwrap();
+        let (seen, other): (Option<String>, Option<String>) =
+            (row.get("one").unwrap(), row.get("other").unwrap());
+        assert_eq!(seen, other);
+        tx.rollback().await.unwrap();
+        let mut tx = pool.begin().await.unwrap();
+        for name in ["b", "c"] {
+            tx.execute(insert, &params![name]).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        // Not noted, and noted by another cluster.
+        let sql = "insert into noted (name, tx) values ('d', null), ('e', $1)";
+        pool.execute(sql, &params![i64::MAX / 2]).await.unwrap();
+        let postgres = pool.engine() == Engine::Postgres;
+        assert_eq!(seen.is_some(), postgres);
+        let names = pool.query(SEEN, &params![seen]).await.unwrap();
+        let names: Vec<String> = names.iter().map(|row| row.get("name").unwrap()).collect();
+        assert_eq!(names.concat(), if postgres { "ade" } else { "abcde" });
+        let sql = "select count(distinct tx) as n from noted where name in ('b', 'c')";
+        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+        assert_eq!(row.get::<i64>("n").unwrap(), i64::from(postgres), "a transaction has one");
     })
     .await;
 }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{TaskId, TaskState};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use store::driver::Engine;
 use store::runs::{Ending, finish};
 use store::tasks::list::{Filter, PageWant, list};
 use store::{Lease, Pool};
 use testkit::Database;
 
 use super::BARE;
-use crate::common::{Request, agent, claimed, scope};
+use super::unfinished::Unfinished;
+use crate::common::{Request, agent, claimed, scope, waiting_for_locks};
 
 /// What happens between two pages. A number chooses the task.
 #[derive(Debug, Clone, Copy)]
@@ -20,24 +22,50 @@ enum Change {
     Step(usize),
     /// Another task is made.
     Make,
+    /// A task that nobody has claimed is claimed by a transaction that stays open, where the engine
+    /// lets others write meanwhile. One that was open before is finished.
+    Begin(usize),
+    /// The transaction that is open is finished.
+    Finish,
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    prop_oneof![3 => any::<usize>().prop_map(Change::Step), 1 => Just(Change::Make)]
+    prop_oneof![
+        3 => any::<usize>().prop_map(Change::Step),
+        1 => Just(Change::Make),
+        2 => any::<usize>().prop_map(Change::Begin),
+        1 => Just(Change::Finish),
+    ]
 }
 
-/// Some tasks, a size of page, whether only tasks in one state are listed, and what happens between
-/// any two pages.
-fn stories() -> impl Strategy<Value = (usize, u32, Option<TaskState>, Vec<Vec<Change>>)> {
+#[derive(Debug)]
+struct Story {
+    tasks: usize,
+    /// What happens before the first page.
+    before: Vec<Change>,
+    size: u32,
+    /// Whether only tasks in one state are listed.
+    state: Option<TaskState>,
+    /// What happens between any two pages.
+    changes: Vec<Vec<Change>>,
+}
+
+fn stories() -> impl Strategy<Value = Story> {
+    let few = |most| prop::collection::vec(change(), 0..=most);
     let state = prop_oneof![2 => Just(None), 1 => Just(Some(TaskState::Working))];
-    (0..9_usize, 1..5_u32, state, prop::collection::vec(prop::collection::vec(change(), 0..4), 12))
+    (0..9_usize, few(6), 1..5_u32, state, prop::collection::vec(few(3), 12)).prop_map(
+        |(tasks, before, size, state, changes)| Story { tasks, before, size, state, changes },
+    )
 }
 
 /// The tasks of one caller, moved from outside.
 struct World<'a> {
     pool: &'a Pool,
+    /// For a transaction that stays open.
+    side: &'a Pool,
     user: String,
     tasks: Vec<(TaskId, Next)>,
+    open: Option<(TaskId, Unfinished)>,
     messages: usize,
 }
 
@@ -77,6 +105,27 @@ impl World<'_> {
                 self.tasks.push((task, next));
             }
             Change::Step(_) | Change::Make => self.make().await,
+            Change::Begin(chosen) => {
+                self.finish().await;
+                let fresh = |(_, next): &(TaskId, Next)| matches!(next, Next::Claim(_));
+                let fresh: Vec<usize> =
+                    (0..count).filter(|index| fresh(&self.tasks[*index])).collect();
+                if self.pool.engine() == Engine::Sqlite || fresh.is_empty() {
+                    return;
+                }
+                let (task, next) = self.tasks.swap_remove(fresh[chosen % fresh.len()]);
+                let Next::Claim(run) = next else { unreachable!("only such were looked for") };
+                let open = Unfinished::begin(self.side, &self.user, task, run).await;
+                waiting_for_locks(self.pool, 1).await;
+                self.open = Some((task, open));
+            }
+            Change::Finish => self.finish().await,
+        }
+    }
+
+    async fn finish(&mut self) {
+        if let Some((task, open)) = self.open.take() {
+            self.tasks.push((task, Next::Ask(open.finish().await)));
         }
     }
 
@@ -87,17 +136,16 @@ impl World<'_> {
             Next::Continue => TaskState::InputRequired,
         };
         let wanted = self.tasks.iter().filter(|(_, next)| state.is_none_or(|s| s == is(next)));
-        wanted.map(|(task, _)| *task).collect()
+        let open = state.is_none_or(|state| state == TaskState::Submitted);
+        let open = self.open.iter().filter(|_| open).map(|(task, _)| *task);
+        wanted.map(|(task, _)| *task).chain(open).collect()
     }
 }
 
 /// One story on one engine, as a caller of its own.
-async fn tell(
-    pool: &Pool,
-    user: String,
-    (tasks, size, state, changes): &(usize, u32, Option<TaskState>, Vec<Vec<Change>>),
-) {
-    let mut world = World { pool, user, tasks: Vec::new(), messages: 0 };
+async fn tell((pool, side): (&Pool, &Pool), user: String, story: &Story) {
+    let Story { tasks, before, size, state, changes } = story;
+    let mut world = World { pool, side, user, tasks: Vec::new(), open: None, messages: 0 };
     for number in 0..*tasks {
         world.make().await;
         for _ in 0..number % 3 {
@@ -105,6 +153,9 @@ async fn tell(
             let newest = world.tasks.len() - 1;
             world.change(Change::Step(newest)).await;
         }
+    }
+    for change in before {
+        world.change(*change).await;
     }
     let filter = Filter { state: *state, ..Filter::default() };
     let want = PageWant { size: *size, ..BARE };
@@ -129,6 +180,7 @@ async fn tell(
             throughout = &throughout & &world.in_state(*state);
         }
     }
+    world.finish().await;
     assert!(seen.values().all(|times| *times == 1), "none comes twice: {seen:?}");
     let seen: BTreeSet<TaskId> = seen.into_keys().collect();
     assert!(throughout.is_subset(&seen), "none is lost: {throughout:?} {seen:?}");
@@ -143,12 +195,13 @@ fn o8_paging_through_a_changing_list_neither_loses_nor_repeats() {
         runtime.block_on(async { [Database::sqlite().await, Database::postgres().await] });
     for database in &databases {
         let pool = runtime.block_on(database.pool(1));
+        let side = runtime.block_on(database.pool(2));
         let number = std::cell::Cell::new(0);
-        let mut runner = TestRunner::new(ProptestConfig::with_cases(40));
+        let mut runner = TestRunner::new(ProptestConfig::with_cases(80));
         runner
             .run(&stories(), |story| {
                 number.set(number.get() + 1);
-                runtime.block_on(tell(&pool, format!("u{}", number.get()), &story));
+                runtime.block_on(tell((&pool, &side), format!("u{}", number.get()), &story));
                 Ok(())
             })
             .unwrap();

@@ -6,6 +6,8 @@
 //! extensions, tenants and errors, A security.
 
 mod bindings;
+mod card;
+mod musts;
 mod operations;
 mod push;
 mod security;

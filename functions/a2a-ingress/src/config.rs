@@ -1,16 +1,20 @@
 //! The settings of the function, read once at its start.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use a2a::inbound::Limits;
 use cloud::s3::S3Settings;
 use cloud::sqs::SqsSettings;
+use http::Uri;
 use lambda_kit::env::{Env, Invalid};
 use messages::Queue;
 
 use crate::Webhooks;
 use crate::cards::{Address, Trust};
 use crate::scope::{ScopeSettings, ScopeSource};
+
+const PUBLIC_URL: &str = "COGNITION_PUBLIC_URL";
 
 /// Every setting of the ingress.
 #[derive(Debug)]
@@ -19,8 +23,8 @@ pub struct Config {
     pub database_url: String,
     /// `COGNITION_AGENTS_DIR` (`agents`): the folder of agent definitions.
     pub agents: PathBuf,
-    /// `COGNITION_PUBLIC_URL`: where clients reach this deployment; cards show it. Without a slash
-    /// at the end.
+    /// `COGNITION_PUBLIC_URL`: where clients reach this deployment; cards show it, without a slash
+    /// at the end. `https://`, but for a machine that talks with itself (A2A §7.1, AUTH-TLS-001).
     pub address: Address,
     /// `COGNITION_A2A_SECURITY_SCHEMES` and its kin; see [`Trust`].
     pub trust: Trust,
@@ -46,7 +50,13 @@ impl Config {
         let mut read = env.reader();
         let database_url = read.required("COGNITION_DATABASE_URL");
         let agents = read.or("COGNITION_AGENTS_DIR", "agents".to_owned());
-        let public_url: Option<String> = read.required("COGNITION_PUBLIC_URL");
+        let public_url: Option<String> = read.required(PUBLIC_URL);
+        if public_url.as_deref().is_some_and(|url| !is_confidential(url)) {
+            read.problem(
+                PUBLIC_URL,
+                "is no https:// URL, nor one of http:// for this machine itself",
+            );
+        }
         let trust = Trust::read(&mut read);
         let source =
             read.parsed("COGNITION_SCOPE_SOURCE", "`authorizer` or `headers`", |word| match word {
@@ -100,5 +110,65 @@ impl Config {
                 sqs: sqs?,
             })
         })
+    }
+}
+
+/// Whether nobody between a client and this address can read along.
+fn is_confidential(url: &str) -> bool {
+    let Ok(url) = url.parse::<Uri>() else { return false };
+    let Some(authority) = url.authority() else { return false };
+    let plain = !authority.as_str().contains('@') && url.query().is_none();
+    plain
+        && match url.scheme_str() {
+            Some("https") => true,
+            Some("http") => is_loopback(authority.host()),
+            _ => false,
+        }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || literal.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auth_tls_001_a_public_address_is_of_https_or_of_this_machine() {
+        for fine in [
+            "https://agents.example.com",
+            "https://agents.example.com:8443/stage/",
+            "HTTPS://agents.example.com",
+            "http://127.0.0.1:9010/lambda-url/a2a-ingress",
+            "http://[::1]:8700",
+            "http://localhost:8700",
+        ] {
+            assert!(is_confidential(fine), "{fine}");
+        }
+        for open in [
+            "http://agents.example.com",
+            "http://10.0.0.7",
+            "http://localhost.example.com",
+            "http://127.0.0.1.example.com",
+            "http://127.0.0.1@agents.example.com",
+            "ws://agents.example.com",
+            "agents.example.com",
+            "/a2a",
+            "",
+        ] {
+            assert!(!is_confidential(open), "{open}");
+        }
+    }
+
+    #[test]
+    fn auth_tls_001_the_start_ends_with_the_name_of_the_setting_and_without_its_value() {
+        let start = |url| Config::read(&Env::of([(PUBLIC_URL, url)])).unwrap_err().to_string();
+        let said = start("http://canary.example.com");
+        assert!(said.contains("COGNITION_PUBLIC_URL is no https:// URL"), "{said}");
+        assert!(!said.contains("canary"), "{said}");
+        assert!(!start("https://agents.example.com").contains(PUBLIC_URL));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::client::{Client, NO_TASK, everywhere, list, message, reply, with};
 
 /// Every operation that names a task, about this one.
-fn probes(task: &str) -> Vec<(&'static str, Value)> {
+pub(super) fn probes(task: &str) -> Vec<(&'static str, Value)> {
     let id = json!({ "id": task });
     let message = with(message("more"), "taskId", task);
     let config = json!({"taskId": task, "id": "c"});

@@ -8,6 +8,7 @@
 //! | `strict` | refuses media types that its card does not name |
 //! | `plain` | neither streams, nor pushes, nor has an extended card |
 //! | `hollow` | says that it has an extended card, and has none |
+//! | `open` | has an extended card |
 //! | `shared` | has two tenants, `acme` and `globex` |
 //! | `extended` | knows one extension of the protocol |
 //! | `demanding` | demands one |
@@ -18,6 +19,8 @@ use serde_json::{Value, json};
 use super::home::Home;
 
 pub(crate) const EXTENSION: &str = "https://example.com/extensions/timing/v1";
+/// What the extended card of `open` says of it.
+pub(crate) const MORE: &str = "Says more to those who are known.";
 pub(crate) const REQUIRED: &str = "https://example.com/extensions/receipt/v1";
 
 pub(crate) fn home() -> Home {
@@ -53,6 +56,19 @@ pub(crate) fn home() -> Home {
         .with_agent(
             "hollow",
             &json!({"exposed": true, "capabilities": {"extended_agent_card": true}}),
+            &echo,
+        )
+        .with_agent(
+            "open",
+            &json!({
+                "exposed": true,
+                "capabilities": {"extended_agent_card": true},
+                "extended_card": {
+                    "description": MORE,
+                    "skills": [{"id": "more", "name": "More", "description": "Does more.",
+                                "tags": ["more"]}],
+                },
+            }),
             &echo,
         )
         .with_agent("shared", &json!({"exposed": true, "tenants": ["acme", "globex"]}), &echo)

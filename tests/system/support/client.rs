@@ -109,10 +109,20 @@ pub(crate) async fn over(binding: Binding, test: impl AsyncFn(Client)) {
 /// Runs a test on {JSON-RPC, HTTP+JSON} × {SQLite, PostgreSQL}, each with two ingresses behind one
 /// port and a user of its own.
 pub(crate) async fn everywhere(test: impl AsyncFn(Client)) {
+    matrix(false, test).await;
+}
+
+/// The same, where callers must be known and cards are signed.
+pub(crate) async fn guarded(test: impl AsyncFn(Client)) {
+    matrix(true, test).await;
+}
+
+async fn matrix(guarded: bool, test: impl AsyncFn(Client)) {
     let test = &test;
     let all = [Engine::Sqlite, Engine::Postgres].into_iter().flat_map(|engine| {
         [Binding::JsonRpc, Binding::HttpJson].map(|binding| async move {
-            let client = Client::new(pair::on(engine).await, binding);
+            let pair = if guarded { pair::guarded(engine).await } else { pair::on(engine).await };
+            let client = Client::new(pair, binding);
             let done = timeout(PATIENCE, AssertUnwindSafe(test(client)).catch_unwind()).await;
             match done {
                 Ok(Ok(())) => None,

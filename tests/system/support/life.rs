@@ -34,6 +34,11 @@ pub(crate) struct Life {
 impl Deployment<'_> {
     /// Starts the system, and returns when it says where it serves.
     pub(crate) async fn begin(&self) -> Life {
+        self.begin_with(&[]).await
+    }
+
+    /// The same, with more settings.
+    pub(crate) async fn begin_with(&self, settings: &[(&str, &str)]) -> Life {
         let credentials = self.s3.credentials.as_ref().unwrap();
         let log = File::options().create(true).append(true).open(self.home.log()).unwrap();
         let mut process = Command::new(program("cognition-local", "cognition-local"))
@@ -56,6 +61,7 @@ impl Deployment<'_> {
             .env("COGNITION_S3_SCOPE_HMAC_KEY", SCOPE_KEY)
             .env("COGNITION_PUSH_KEYS", PUSH_KEYS)
             .env("COGNITION_PUSH_ALLOW", WEBHOOKS)
+            .envs(settings.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
             .kill_on_drop(true)

@@ -13,12 +13,13 @@ use std::sync::OnceLock;
 
 use cognition_local::s3::LocalS3;
 use cognition_local::{Options, System, front};
+use lambda_kit::env::Env;
 use testkit::Database;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{OnceCell, watch};
 
-use super::home::Home;
+use super::home::{Home, PUSH_KEYS, WEBHOOKS};
 use super::life::{Deployment, Life};
 use super::{cast, relay};
 
@@ -50,10 +51,38 @@ pub(crate) async fn on(engine: Engine) -> &'static Pair {
     static SQLITE: OnceCell<Pair> = OnceCell::const_new();
     static POSTGRES: OnceCell<Pair> = OnceCell::const_new();
     match engine {
-        Engine::Sqlite => SQLITE.get_or_init(|| elsewhere(sqlite())).await,
-        Engine::Postgres => POSTGRES.get_or_init(|| elsewhere(postgres())).await,
+        Engine::Sqlite => SQLITE.get_or_init(|| elsewhere(sqlite(&[]))).await,
+        Engine::Postgres => POSTGRES.get_or_init(|| elsewhere(postgres(&[]))).await,
     }
 }
+
+/// What makes a deployment ask who one is, and sign its cards. The key is that of RFC 7515 A.3.
+const GUARDED: [(&str, &str); 5] = [
+    (
+        "COGNITION_A2A_SECURITY_SCHEMES",
+        r#"{"bearer":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}}"#,
+    ),
+    ("COGNITION_A2A_SECURITY_REQUIREMENTS", r#"[{"schemes":{"bearer":{}}}]"#),
+    (
+        "COGNITION_CARD_SIGNING_KEYS",
+        r#"{"kty":"EC","crv":"P-256","kid":"one","d":"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}"#,
+    ),
+    ("COGNITION_PUSH_KEYS", PUSH_KEYS),
+    ("COGNITION_PUSH_ALLOW", WEBHOOKS),
+];
+
+/// A deployment on this engine that declares security, and whose cards are signed.
+pub(crate) async fn guarded(engine: Engine) -> &'static Pair {
+    static SQLITE: OnceCell<Pair> = OnceCell::const_new();
+    static POSTGRES: OnceCell<Pair> = OnceCell::const_new();
+    match engine {
+        Engine::Sqlite => SQLITE.get_or_init(|| elsewhere(sqlite(&GUARDED))).await,
+        Engine::Postgres => POSTGRES.get_or_init(|| elsewhere(postgres(&GUARDED))).await,
+    }
+}
+
+/// The settings of a deployment, for its processes and for what runs in this one.
+type Settings = &'static [(&'static str, &'static str)];
 
 /// Runs `start` where it outlives the test that is the first to ask.
 async fn elsewhere(start: impl Future<Output = Pair> + Send + 'static) -> Pair {
@@ -65,9 +94,9 @@ async fn elsewhere(start: impl Future<Output = Pair> + Send + 'static) -> Pair {
     runtime.spawn(start).await.expect("the deployment starts")
 }
 
-async fn sqlite() -> Pair {
+async fn sqlite(settings: Settings) -> Pair {
     let home = cast::home();
-    let system = System::start(&options(&home)).await.unwrap();
+    let system = System::start(&options(&home, settings)).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let second = format!("http://{}", listener.local_addr().unwrap());
     let (stop, stopped) = watch::channel(false);
@@ -84,7 +113,7 @@ async fn sqlite() -> Pair {
     Pair { url: relay::before(each.to_vec()).await, each, _alive: alive }
 }
 
-async fn postgres() -> Pair {
+async fn postgres(settings: Settings) -> Pair {
     let home = cast::home();
     let database = Database::postgres().await;
     let s3 = home.objects().await;
@@ -93,11 +122,11 @@ async fn postgres() -> Pair {
         data: home.path().join("first"),
         database_url: Some(database.url().to_owned()),
         s3: Some(bucket.clone()),
-        ..options(&home)
+        ..options(&home, settings)
     };
     let system = System::start(&options).await.unwrap();
     let deployment = Deployment { home: &home, database: database.url(), s3: bucket, log: "warn" };
-    let other = deployment.begin().await;
+    let other = deployment.begin_with(settings).await;
     let each = [system.url().to_owned(), other.url.clone()];
     let alive = Alive {
         _database: Some(database),
@@ -110,8 +139,12 @@ async fn postgres() -> Pair {
     Pair { url: relay::before(each.to_vec()).await, each, _alive: alive }
 }
 
-fn options(home: &Home) -> Options {
-    Options { runs: 16, ..home.options() }
+fn options(home: &Home, settings: Settings) -> Options {
+    let options = Options { runs: 16, ..home.options() };
+    if settings.is_empty() {
+        return options;
+    }
+    options.with_environment(&Env::of(settings.iter().copied())).unwrap()
 }
 
 /// Waits for the end of its standard input, which is the end of the test process, and tidies up.

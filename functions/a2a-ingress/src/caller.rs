@@ -33,7 +33,7 @@ impl Caller {
     /// does not know; what is no tenant's name at all is one of those.
     pub fn key(&self, tenant: Option<&str>) -> Result<AgentKey, A2aError> {
         let tenant = tenant.map(|name| Tenant::try_from(name.to_owned()));
-        let tenant = tenant.transpose().map_err(|_| A2aError::tenant_not_found())?;
+        let tenant = tenant.transpose().map_err(|_| A2aError::task_not_found())?;
         Ok(AgentKey::new(&self.agent.definition.name, tenant.as_ref()))
     }
 

@@ -199,7 +199,7 @@ impl Call {
     fn within(self, profile: &Profile) -> Result<Self, A2aError> {
         if self.tenant().is_some_and(|tenant| !profile.tenants.iter().any(|known| known == tenant))
         {
-            return Err(A2aError::tenant_not_found());
+            return Err(A2aError::task_not_found());
         }
         if let Self::SendMessage(request) | Self::SendStreamingMessage(request) = &self
             && request.configuration.task_push_notification_config.is_some()

@@ -112,7 +112,7 @@ impl Cause {
             Self::VerbNotAllowed => row(-32601, S::METHOD_NOT_ALLOWED, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "method not allowed"),
             Self::InvalidParams => row(-32602, S::BAD_REQUEST, INVALID, "INVALID_PARAMS", "invalid parameters"),
             Self::Internal => row(-32603, S::INTERNAL_SERVER_ERROR, "INTERNAL", "INTERNAL_ERROR", "internal error"),
-            Self::TaskNotFound => row(-32001, S::NOT_FOUND, "NOT_FOUND", "TASK_NOT_FOUND", "task not found"),
+            Self::TaskNotFound => row(-32001, S::NOT_FOUND, "NOT_FOUND", "TASK_NOT_FOUND", "task or tenant not found"),
             Self::TaskNotCancelable => row(-32002, S::BAD_REQUEST, REFUSED, "TASK_NOT_CANCELABLE", "the task cannot be canceled"),
             Self::PushNotificationNotSupported => row(-32003, S::BAD_REQUEST, REFUSED, "PUSH_NOTIFICATION_NOT_SUPPORTED", "push notifications are not supported"),
             Self::UnsupportedOperation => row(-32004, S::BAD_REQUEST, REFUSED, "UNSUPPORTED_OPERATION", "this operation is not supported"),
@@ -223,14 +223,10 @@ impl A2aError {
         self.with(REQUEST_ID, request_id)
     }
 
-    /// Also for a task that belongs to someone else: the two cannot be told apart.
+    /// Also for a task that belongs to someone else, and for a tenant that the agent does not have: they
+    /// cannot be told apart.
     pub const fn task_not_found() -> Self {
         Self::new(Cause::TaskNotFound)
-    }
-
-    /// The agent has no such tenant. To a client that is a task that is not there.
-    pub fn tenant_not_found() -> Self {
-        Self::because(Cause::TaskNotFound, "task or tenant not found")
     }
 
     /// Parameters with one wrong field.

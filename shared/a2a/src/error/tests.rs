@@ -67,8 +67,8 @@ fn rest(error: &A2aError) -> String {
 #[test]
 fn both_bindings_show_an_error_with_its_typed_details() {
     let error = A2aError::task_not_found();
-    insta::assert_snapshot!(json_rpc(&error), @r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}"#);
-    insta::assert_snapshot!(rest(&error), @r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}"#);
+    insta::assert_snapshot!(json_rpc(&error), @r#"{"code":-32001,"message":"task or tenant not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}"#);
+    insta::assert_snapshot!(rest(&error), @r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task or tenant not found","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}"#);
 }
 
 /// E3.

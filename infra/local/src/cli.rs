@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use lambda_kit::env::Env;
 use tokio::signal::unix::{SignalKind, signal};
+use webhook::Allow;
 
 use crate::options::Options;
 use crate::screen::Screen;
 use crate::system::System;
-use crate::{bench, conformance, demo, invoke};
+use crate::{bench, conformance, demo, hint, invoke};
 
 /// The whole system in one process, for trying and for developing.
 #[derive(Debug, Parser)]
@@ -41,9 +42,9 @@ enum Command {
         /// What to ask for.
         #[arg(long, default_value = demo::REQUEST)]
         request: String,
-        /// Where the files are saved.
-        #[arg(long, default_value = ".local/demo/deliverables")]
-        save: PathBuf,
+        /// Where the files are saved; without it, in the folder demo/deliverables of the data folder.
+        #[arg(long)]
+        save: Option<PathBuf>,
     },
     /// Runs one handler on one sample event and prints its answer.
     Invoke {
@@ -93,11 +94,20 @@ struct Common {
     scenarios: Option<PathBuf>,
     /// A webhook that may be called although it is not on the public internet: a host, a host with a
     /// port, or a network. May be repeated.
-    #[arg(long = "allow-webhook", value_name = "HOST")]
+    #[arg(long = "allow-webhook", value_name = "HOST", value_parser = receiver)]
     allow_webhooks: Vec<String>,
     /// The sandbox server's binary; without it, the one beside this program.
     #[arg(long)]
     sandboxd: Option<PathBuf>,
+}
+
+/// A receiver that the guard can read, and one at least.
+fn receiver(text: &str) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    if text.trim().is_empty() {
+        return Err("it names no host".into());
+    }
+    text.parse::<Allow>()?;
+    Ok(text.to_owned())
 }
 
 impl Common {
@@ -132,6 +142,10 @@ impl Cli {
 
     /// Does what was asked for.
     pub async fn run(self, env: &Env, screen: &Screen) -> anyhow::Result<()> {
+        let unread = Options::unread(env);
+        if !unread.is_empty() {
+            screen.warn(&format!("set, and not read by local runs: {}", unread.join(", ")));
+        }
         match self.command {
             Command::Serve { common, port, conformance } => {
                 let options = Options { port, ..common.options(env)? };
@@ -144,6 +158,7 @@ impl Cli {
             Command::Demo { common, request, save } => {
                 let options = common.options(env)?;
                 let data = options.data.join("demo");
+                let save = save.unwrap_or_else(|| data.join("deliverables"));
                 show(&Options { data, port: 0, ..options }, &request, &save, screen).await
             }
             Command::Invoke { common, function, event } => {
@@ -156,7 +171,12 @@ impl Cli {
                 std::fs::create_dir_all(&options.data)?;
                 let pool = store::Pool::connect(&options.database(), 1).await?;
                 let applied = store::migrations::migrate(&pool).await?;
-                screen.line(&format!("{applied:?}"));
+                for name in &applied.0 {
+                    screen.line(&format!("applied {name}"));
+                }
+                if applied.0.is_empty() {
+                    screen.line("nothing to do: all migrations were applied before");
+                }
                 Ok(())
             }
             Command::Bench { common, levels, model_latency_ms } => {
@@ -173,15 +193,14 @@ async fn serve(options: &Options, screen: &Screen) -> anyhow::Result<()> {
     for line in system.describe() {
         screen.line(&line);
     }
-    let name = system.functions().ingress.agents.names().next().unwrap_or("AGENT").to_owned();
-    screen.line(&format!("agent      {}/a2a/{name}", system.url()));
-    screen.heading("try this in another terminal, and end with Ctrl-C here");
-    screen.line(&format!(
-        "curl -N {}/a2a/{name}/message:stream -H 'A2A-Version: 1.0' \\",
-        system.url()
-    ));
-    screen.line("  -H 'Content-Type: application/json' \\");
-    screen.line(r#"  -d '{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Analyze 10, 20 and 30 dollars"}]}}'"#);
+    if let Some(agent) = system.functions().ingress.agents.first() {
+        screen.line(&format!("agent      {}/a2a/{}", system.url(), agent.definition.name));
+        screen.heading("try this in another terminal, and end with Ctrl-C here");
+        let known = options.trust.security.is_required();
+        for line in hint::curl(system.url(), &agent.definition, known) {
+            screen.line(&line);
+        }
+    }
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted?,

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use a2a::{A2aError, Cause};
 use a2a_ingress::{Ingress, ResponseBody};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -58,16 +59,18 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return plain(413, "request too long"),
-        Err(_) => return plain(400, "the request's body broke off"),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return failed(A2aError::new(Cause::PayloadTooLarge));
+        }
+        Err(_) => return refused("the request's body broke off"),
     };
     if !is_text(&parts) {
-        return plain(400, "a header is not text");
+        return refused("a header is not text");
     }
     let event = event(&parts, &body, peer);
     match serde_json::from_value::<LambdaRequest>(event) {
         Ok(event) => ingress.handle(a2a_ingress::event::into_request(event)).await,
-        Err(_) => plain(400, "the request cannot be put into an event"),
+        Err(_) => refused("the request cannot be put into an event"),
     }
 }
 
@@ -77,12 +80,14 @@ fn is_text(parts: &http::request::Parts) -> bool {
     parts.headers.values().all(|value| std::str::from_utf8(value.as_bytes()).is_ok())
 }
 
-fn plain(status: u16, message: &'static str) -> http::Response<ResponseBody> {
-    let body = json!({"message": message}).to_string();
-    let mut response = http::Response::new(ResponseBody::new(Full::from(body)));
-    *response.status_mut() =
-        http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    response
+fn refused(why: &'static str) -> http::Response<ResponseBody> {
+    failed(A2aError::because(Cause::InvalidRequest, why))
+}
+
+/// An answer that no function gave, in the shape of those that the gateway gives on AWS.
+fn failed(error: A2aError) -> http::Response<ResponseBody> {
+    let request_id = domain::Ids::random().uuid().to_string();
+    error.of_request(request_id).response().map(|body| ResponseBody::new(Full::from(body)))
 }
 
 /// The event of a REST API with Lambda proxy integration.
@@ -156,5 +161,22 @@ mod tests {
     fn a_header_that_is_not_text_is_noticed() {
         assert!(is_text(&parts(&[("x-cognition-scope-user", "Jäger".as_bytes())])));
         assert!(!is_text(&parts(&[("x-cognition-scope-user", b"J\xe4ger")])));
+    }
+
+    /// As on AWS, where the gateway answers alone.
+    #[tokio::test]
+    async fn what_is_too_large_is_refused_in_the_shape_of_every_error() {
+        let response = failed(A2aError::new(Cause::PayloadTooLarge));
+        assert_eq!(response.status(), 413);
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let mut body: Value = serde_json::from_slice(&body).unwrap();
+        let sample = include_str!("../../../events/http/a2a-http-json-error-413.json");
+        let sample: Value = serde_json::from_str(sample).unwrap();
+        let id = |body: &mut Value| body["error"]["details"][0]["metadata"]["requestId"].take();
+        assert!(id(&mut body).is_string());
+        let mut expected = sample;
+        id(&mut expected);
+        assert_eq!(body, expected);
     }
 }

@@ -12,6 +12,7 @@ pub mod demo;
 pub mod environment;
 pub mod front;
 pub mod functions;
+pub mod hint;
 pub mod invoke;
 pub mod options;
 pub mod queues;

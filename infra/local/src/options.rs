@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use cloud::s3::S3Settings;
 use lambda_kit::env::{Env, Secret};
 use sealing::Keyring;
-use webhook::Guard;
+use webhook::{Allow, Guard};
 
 /// How a system is set up. [`Options::default`] is what `serve` does without arguments.
 #[derive(Debug, Clone)]
@@ -75,29 +75,69 @@ impl Default for Options {
     }
 }
 
+/// The settings that local runs read, beside those of [`BUCKET`] and [`KEYS`].
+const READ: [&str; 7] = [
+    "COGNITION_LOG",
+    "COGNITION_A2A_IDEMPOTENCY",
+    "COGNITION_A2A_SECURITY_SCHEMES",
+    "COGNITION_A2A_SECURITY_REQUIREMENTS",
+    "COGNITION_CARD_SIGNING_KEYS",
+    "COGNITION_PUSH_ALLOW",
+    "COGNITION_PUSH_KEYS",
+];
+/// A bucket elsewhere: the first one asks for it, and only then the others are read.
+const BUCKET: [&str; 5] = [
+    "COGNITION_S3_BUCKET",
+    "COGNITION_S3_PREFIX",
+    "COGNITION_S3_ENDPOINT_URL",
+    "COGNITION_S3_REGION",
+    "COGNITION_S3_FORCE_PATH_STYLE",
+];
+/// The deployment's keys: both or none.
+const KEYS: [&str; 2] = ["COGNITION_SANDBOX_RUNTIME_KEY", "COGNITION_S3_SCOPE_HMAC_KEY"];
+
 impl Options {
+    /// The settings of ours that are set, and that local runs do not read: they are for functions of
+    /// their own.
+    pub fn unread(env: &Env) -> Vec<&str> {
+        let set = |name: &str| env.value(name).is_some();
+        let bucket = set(BUCKET[0]);
+        let keys = KEYS.into_iter().all(set);
+        let read = |name: &str| {
+            READ.contains(&name)
+                || (bucket && BUCKET.contains(&name))
+                || (keys && KEYS.contains(&name))
+        };
+        env.names().filter(|name| name.starts_with("COGNITION_") && !read(name)).collect()
+    }
+
     /// Takes what the environment says of buckets and keys, by the names that the functions use.
     pub fn with_environment(mut self, env: &Env) -> anyhow::Result<Self> {
-        if env.value("COGNITION_S3_BUCKET").is_some() {
+        if env.value(BUCKET[0]).is_some() {
             let mut read = env.reader();
             let s3 = S3Settings::read(&mut read);
             self.s3 = Some(read.finish(|| s3)?);
         }
-        let runtime = env.value("COGNITION_SANDBOX_RUNTIME_KEY");
-        let scope = env.value("COGNITION_S3_SCOPE_HMAC_KEY");
+        let [runtime, scope] = KEYS.map(|name| env.value(name));
         if let Some((runtime, scope)) = runtime.zip(scope) {
             self.keys = Some(Keys { runtime: Secret::new(runtime), scope: Secret::new(scope) });
         }
         self.push_keys = env.value("COGNITION_PUSH_KEYS").map(Secret::new);
-        if let Some(allow) = env.value("COGNITION_PUSH_ALLOW") {
-            self.allow_webhooks.push(allow.to_owned());
-        }
         let mut read = env.reader();
+        // Read again where they are used; who set them is told of mistakes by their names.
+        read.tried("COGNITION_PUSH_KEYS", Keyring::parse);
+        let allow = read
+            .tried("COGNITION_PUSH_ALLOW", |text| text.parse::<Allow>().map(|_| text.to_owned()));
+        self.allow_webhooks.extend(allow);
+        let idempotent =
+            read.parsed("COGNITION_A2A_IDEMPOTENCY", "`on` or `off`", |word| match word {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            });
+        self.idempotent = idempotent.unwrap_or(self.idempotent);
         let trust = Trust::read(&mut read);
         self.trust = read.finish(|| Some(trust))?;
-        if env.value("COGNITION_A2A_IDEMPOTENCY") == Some("off") {
-            self.idempotent = false;
-        }
         Ok(self)
     }
 
@@ -174,4 +214,47 @@ fn kept(data: &Path, name: &str) -> anyhow::Result<Secret> {
         }
     }
     Ok(Secret::new(std::fs::read_to_string(&path).context("read a key")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As they are when `lambda.env` was read into the shell.
+    #[test]
+    fn settings_for_functions_of_their_own_are_named() {
+        let text = include_str!("../lambda.env");
+        let set: Vec<_> = text.lines().filter_map(|line| line.split_once('=')).collect();
+        let env = Env::of(set.iter().copied());
+        let unread = Options::unread(&env);
+        for name in ["DATABASE_URL", "PUBLIC_URL", "AGENTS_DIR", "SCOPING_ENABLED", "SCOPE_SOURCE"]
+        {
+            assert!(unread.contains(&format!("COGNITION_{name}").as_str()), "{unread:?}");
+        }
+        for name in ["COGNITION_S3_BUCKET", "COGNITION_S3_REGION", KEYS[0], "COGNITION_PUSH_KEYS"] {
+            assert!(!unread.contains(&name), "{unread:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_only_beside_another_setting_is_named_without_it() {
+        let alone = Env::of([("COGNITION_S3_REGION", "x"), (KEYS[1], "x"), ("OTHER", "x")]);
+        assert_eq!(Options::unread(&alone), ["COGNITION_S3_REGION", KEYS[1]]);
+        let nothing = Env::of([("COGNITION_LOG", "info"), ("COGNITION_PUBLIC_URL", "")]);
+        assert!(Options::unread(&nothing).is_empty());
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named_with_its_entry_and_without_what_it_holds() {
+        let env = Env::of([
+            ("COGNITION_PUSH_ALLOW", "host,can ary"),
+            ("COGNITION_PUSH_KEYS", "canary"),
+            ("COGNITION_A2A_IDEMPOTENCY", "canary"),
+        ]);
+        let refused = Options::default().with_environment(&env).unwrap_err().to_string();
+        for told in ["COGNITION_PUSH_ALLOW is refused: entry 2", "COGNITION_PUSH_KEYS", "`on` or"] {
+            assert!(refused.contains(told), "{refused}");
+        }
+        assert!(!refused.contains("ary"), "{refused}");
+    }
 }

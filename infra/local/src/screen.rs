@@ -24,6 +24,16 @@ impl Screen {
         let _ = writeln!(std::io::stdout(), "\n▸ {text}");
     }
 
+    /// What a person should know and no program reads.
+    pub fn warn(&self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "warning: {text}");
+    }
+
+    /// Why nothing came of it, with all causes and without where in the program.
+    pub fn error(&self, error: &anyhow::Error) {
+        let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    }
+
     /// One event of a task's stream.
     pub fn event(&self, at: Duration, event: &Value) {
         let text = describe(event);

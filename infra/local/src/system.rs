@@ -39,6 +39,8 @@ pub struct System {
     url: String,
     pool: Pool,
     database: String,
+    /// Who may come in, what cards are, and which webhooks are called: a line each.
+    manners: Vec<String>,
     objects_url: Option<String>,
     queues: LocalQueues,
     functions: Functions,
@@ -102,6 +104,7 @@ impl System {
             url,
             pool,
             database,
+            manners: manners(&options),
             objects_url: s3.as_ref().map(LocalS3::endpoint_url),
             queues,
             functions,
@@ -147,14 +150,16 @@ impl System {
             None => "the S3 bucket of the settings".to_owned(),
         };
         let agents: Vec<&str> = self.functions.ingress.agents.names().collect();
-        vec![
+        let mut lines = vec![
             format!("database   {database}"),
             format!("objects    {objects}"),
             "queues     in this process (runs, sandboxes, publications, notifications)".to_owned(),
             "sandboxes  one server process each".to_owned(),
             format!("agents     {}", agents.join(", ")),
-            format!("A2A        {}", self.url),
-        ]
+        ];
+        lines.extend(self.manners.iter().cloned());
+        lines.push(format!("A2A        {}", self.url));
+        lines
     }
 
     /// Ends cleanly: no new request, no new message; what is at work may finish for a moment.
@@ -174,6 +179,29 @@ impl System {
             s3.stop().await;
         }
     }
+}
+
+/// What callers and receivers can expect.
+fn manners(options: &Options) -> Vec<String> {
+    let cards = if options.trust.keys.is_empty() {
+        "unsigned, for clients of 1.0 and 0.3"
+    } else {
+        "signed, for clients of 1.0"
+    };
+    let callers = if options.trust.security.is_required() {
+        "must be known: X-Cognition-Scope-User"
+    } else {
+        "anybody of this machine; X-Cognition-Scope-User says whose work it is"
+    };
+    let mut webhooks = "https of the public internet".to_owned();
+    for allowed in &options.allow_webhooks {
+        webhooks = format!("{webhooks}, {allowed}");
+    }
+    vec![
+        format!("cards      {cards}"),
+        format!("callers    {callers}"),
+        format!("webhooks   {webhooks}"),
+    ]
 }
 
 /// Each function works in an environment of its own, on what its queue brings.

@@ -1,6 +1,8 @@
 //! The log: lines of JSON on Lambda, where `CloudWatch` searches their fields, and readable lines
 //! elsewhere.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
@@ -30,7 +32,9 @@ pub fn init(env: &Env) -> Result<(), Error> {
     let started = if env.value("AWS_LAMBDA_FUNCTION_NAME").is_some() {
         lines.json().flatten_event(true).with_span_list(false).finish().try_init()
     } else {
-        lines.with_writer(std::io::stderr).finish().try_init()
+        // Escapes for colours would be part of the text of a file.
+        let colours = std::io::stderr().is_terminal();
+        lines.with_ansi(colours).with_writer(std::io::stderr).finish().try_init()
     };
     started.map_err(Error::Running)
 }

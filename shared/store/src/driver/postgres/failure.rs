@@ -93,8 +93,8 @@ fn no_entry(error: tokio_postgres::Error) -> Error {
         if let Some(io) = source.downcast_ref::<io::Error>() {
             let text = match io.kind() {
                 io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
-                    "nothing accepts connections there: is PostgreSQL running, and are host and port \
-                     of the URL its own?"
+                    "nothing accepts connections there (is PostgreSQL running, and are the host \
+                     and port of the URL its own?)"
                 }
                 io::ErrorKind::TimedOut => "the server does not answer",
                 _ => return failure(error),

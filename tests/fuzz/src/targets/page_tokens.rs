@@ -1,5 +1,5 @@
 //! Page tokens: a text is refused, or is the one that is made here for a place in this very list. No
-//! other list takes it, and none that is cut, longer or another's is taken.
+//! other list takes it, and what is changed is no token or that of another place of the same list.
 
 use domain::{AgentKey, Scope, ScopeDigest, TaskId, TaskState, Timestamp};
 use store::tasks::list::{Cursor, Filter, Snapshot};
@@ -10,6 +10,8 @@ use uuid::Uuid;
 const LAST: u64 = 253_402_300_799_999_999;
 /// The hexadecimal digits of the version and of what binds a token to its list.
 const BOUND: usize = 2 + 32;
+/// Those with the place itself, behind which a snapshot may come.
+const WHOLE: usize = BOUND + 2 * (8 + 8 + 16);
 
 /// The input is a line each for a text that may be a token, for a place (numbers), and for two
 /// lists (user, agent, context, state and time, with `|` between them).
@@ -31,17 +33,18 @@ pub(crate) fn check(input: &[u8]) {
     let elsewhere = page_token::read(&token, other.binding());
     assert_eq!(elsewhere, (mine == other).then_some(cursor), "{mine:?} and {other:?}");
 
-    // Where the given text says: cut, made longer, and with one digit changed.
+    // Where the given text says: cut, made longer, and with one digit changed. What is left may be
+    // another place of this list, and a page there shows what its caller may see.
     let at = given.len() % token.len();
-    assert_eq!(page_token::read(&token[..at], binding), None, "cut");
-    assert_eq!(page_token::read(&format!("{token}{given}0"), binding), None, "longer");
-    let mut forged = token.into_bytes();
-    forged[at] = if forged[at] == b'0' { b'1' } else { b'0' };
-    let forged = String::from_utf8(forged).unwrap();
-    let place = page_token::read(&forged, binding);
-    assert!(place.is_none() || at >= BOUND, "another list's");
-    // What is left is a place of this list, and a page there shows what its caller may see.
-    assert!(place.is_none_or(|place| page_token::write(&place, binding) == forged));
+    let cut = token[..at].to_owned();
+    let longer = format!("{token}{given}0");
+    let digit = if token.as_bytes()[at] == b'0' { "1" } else { "0" };
+    let forged = format!("{cut}{digit}{}", &token[at + 1..]);
+    for (text, kept) in [(&cut, WHOLE), (&longer, 0), (&forged, BOUND)] {
+        let place = page_token::read(text, binding);
+        assert!(place.is_none() || at >= kept, "{text}");
+        assert!(place.is_none_or(|place| page_token::write(&place, binding) == *text), "{text}");
+    }
 }
 
 #[derive(Debug, PartialEq)]

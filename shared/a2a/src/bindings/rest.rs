@@ -153,7 +153,7 @@ pub(super) fn read(path: &str, ask: &Ask<'_>) -> (Framing, Result<Call, Refusal>
     let framing = Framing::rest(version);
     match routed {
         Routed::To(operation, place) => {
-            let call = call(version, operation, place, ask);
+            let call = call(version, operation, &place, ask);
             (framing.streaming(operation.streams()), call.map_err(Refusal::from))
         }
         Routed::NotAllowed { allowed } => (framing, Err(Refusal::NotAllowed { allowed })),
@@ -164,7 +164,7 @@ pub(super) fn read(path: &str, ask: &Ask<'_>) -> (Framing, Result<Call, Refusal>
 fn call(
     version: Version,
     operation: Operation,
-    place: Place,
+    place: &Place,
     ask: &Ask<'_>,
 ) -> Result<Call, A2aError> {
     if ask.version.clone()? != version {

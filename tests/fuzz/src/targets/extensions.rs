@@ -34,7 +34,9 @@ pub(crate) fn check(input: &[u8]) {
     answers(&profile, &headers, &expected);
 
     let mentioned = lines.next().and_then(|json| std::str::from_utf8(json).ok());
-    if let Some(json) = mentioned.filter(|json| json.trim_start().starts_with('[')) {
+    if let Some(json) = mentioned
+        && let Ok(Value::Array(_)) = serde_json::from_str(json)
+    {
         message(&profile, &headers, &expected, json);
     }
 

@@ -126,7 +126,7 @@ mod tests {
     #[tokio::test]
     async fn a_fact_that_comes_true_is_waited_for() {
         let mut looks = 0;
-        eventually(Duration::from_secs(10), async || {
+        eventually(Duration::from_secs(60), async || {
             looks += 1;
             looks == 3
         })

@@ -90,7 +90,7 @@ async fn run_until_the_command_runs(rig: &Rig, world: &World) {
     let killed_in_time = async {
         tokio::select! {
             handled = world.deliver() => unreachable!("the command runs: {handled:?}"),
-            () = eventually(Duration::from_secs(20), async || has_run(rig, world).await) => {}
+            () = eventually(Duration::from_secs(60), async || has_run(rig, world).await) => {}
         }
     };
     rig.beside(world, killed_in_time).await;
@@ -120,14 +120,14 @@ async fn t50_a_cancel_ends_the_command_that_runs() {
         let claimed = world.claim().await;
         let canceled = async {
             tokio::join!(world.drive_claimed(claimed, INVOCATION), async {
-                eventually(Duration::from_secs(20), async || has_run(&rig, &world).await).await;
+                eventually(Duration::from_secs(60), async || has_run(&rig, &world).await).await;
                 cancel(&world).await;
             })
         };
         let (outcome, ()) = rig.beside(&world, canceled).await;
         assert_eq!(outcome, Outcome::LostLease);
         assert_eq!(world.endings().await, [TaskState::Canceled]);
-        eventually(Duration::from_secs(10), async || rig.file(&world, "ended.txt").await.is_some())
+        eventually(Duration::from_secs(60), async || rig.file(&world, "ended.txt").await.is_some())
             .await;
     })
     .await;
@@ -199,7 +199,7 @@ async fn a_sandbox_that_does_not_answer_is_replaced() {
         let killed_in_time = async {
             tokio::select! {
                 handled = world.deliver() => unreachable!("one step is left: {handled:?}"),
-                () = eventually(Duration::from_secs(20), async || {
+                () = eventually(Duration::from_secs(60), async || {
                     world.model.calls().len() == 2
                 }) => {}
             }

@@ -142,7 +142,7 @@ async fn t50_a_cancel_is_seen_at_the_next_look() {
         let mut world = World::new(&pool, json!({"turns": [slow]})).await;
         world.settings.time.heartbeat = Duration::from_hours(1);
         let canceled = async {
-            eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+            eventually(Duration::from_secs(60), async || !world.model.calls().is_empty()).await;
             let agent = AgentName::try_from("analyst".to_owned()).unwrap().into();
             let scope = world.scope.digest();
             tasks::cancel(&pool, &scope, &agent, world.taken.task).await.unwrap()

@@ -164,11 +164,11 @@ async fn a_worker_keeps_its_lease_while_the_model_thinks() {
         tokio::select! {
             handled = world.deliver() => unreachable!("the model thinks: {handled:?}"),
             () = async {
-                eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+                eventually(Duration::from_secs(60), async || !world.model.calls().is_empty()).await;
                 world.age_lease().await;
                 let held = "select run_id from runs
                              where run_id = $1 and lease_until > statement_timestamp()";
-                eventually(Duration::from_secs(5), async || {
+                eventually(Duration::from_secs(60), async || {
                     pool.query_opt(held, &[world.taken.run.into()]).await.unwrap().is_some()
                 })
                 .await;
@@ -184,7 +184,7 @@ async fn a_deadline_that_passes_while_the_model_thinks_ends_the_run() {
         let slow = json!({"text": "hi", "delay_ms": 600_000});
         let world = World::new(&pool, json!({"turns": [slow]})).await;
         let late = async {
-            eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+            eventually(Duration::from_secs(60), async || !world.model.calls().is_empty()).await;
             let late = "update runs set deadline_at = seconds_from_now(-1) where run_id = $1";
             pool.execute(late, &[world.taken.run.into()]).await.unwrap();
         };
@@ -221,7 +221,7 @@ async fn t50_a_cancel_stops_the_model_and_nothing_follows_it() {
         let world = World::new(&pool, json!({"turns": [slow]})).await;
         let claimed = world.claim().await;
         let (outcome, ()) = tokio::join!(world.drive_claimed(claimed, INVOCATION), async {
-            eventually(Duration::from_secs(5), async || !world.model.calls().is_empty()).await;
+            eventually(Duration::from_secs(60), async || !world.model.calls().is_empty()).await;
             assert_eq!(cancel(&world).await, Canceled::Yes);
         });
         assert_eq!(outcome, Outcome::LostLease);

@@ -277,7 +277,7 @@ impl Rig {
         let lease = LeaseRequest { generation, lease_until: Some(1), run_fence: None };
         client.lease(&lease).await.unwrap();
         let probe = MkdirRequest { path: "probe".to_owned() };
-        eventually(Duration::from_secs(10), async || {
+        eventually(Duration::from_secs(60), async || {
             matches!(client.mkdir(&probe).await, Err(Error::Fenced))
         })
         .await;

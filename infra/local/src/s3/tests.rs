@@ -37,7 +37,7 @@ impl Fixture {
     /// Starts as soon as one that was dropped has let go of the folder.
     async fn running(&self) -> (LocalS3, S3Objects) {
         let mut started = None;
-        testkit::eventually(Duration::from_secs(20), async || {
+        testkit::eventually(Duration::from_secs(60), async || {
             started = self.start().await.ok();
             started.is_some()
         })

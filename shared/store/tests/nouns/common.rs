@@ -107,7 +107,7 @@ impl Request {
 
 /// PostgreSQL: waits until as many statements of this database wait for a lock.
 pub(crate) async fn waiting_for_locks(pool: &Pool, want: i64) {
-    eventually(Duration::from_secs(20), async || {
+    eventually(Duration::from_secs(60), async || {
         let sql = "select count(*) as n from pg_stat_activity
                     where datname = current_database() and wait_event_type = 'Lock'";
         let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();

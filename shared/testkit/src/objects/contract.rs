@@ -184,7 +184,7 @@ pub async fn signed_addresses_hold(objects: &dyn Objects) {
 
     let short = PresignOptions { life: Duration::from_secs(1), ..options };
     let short = objects.presign_get(&key, short).await.unwrap();
-    crate::eventually(Duration::from_secs(20), async || {
+    crate::eventually(Duration::from_secs(60), async || {
         fetch("GET", short.expose()).await.status == 403
     })
     .await;

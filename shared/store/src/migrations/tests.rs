@@ -2,6 +2,7 @@ use testkit::Database;
 
 use super::{Applied, MIGRATIONS, Migration, Refused, apply, migrate};
 use crate::Pool;
+use crate::driver::Engine;
 use crate::error::Error;
 
 const FIRST: Migration = Migration {
@@ -52,6 +53,32 @@ async fn an_empty_database_gets_every_migration_and_a_second_time_none() {
         assert!(!all.is_empty());
         assert_eq!(migrate(&pool).await.unwrap(), Applied(all));
         assert_eq!(migrate(&pool).await.unwrap(), Applied::default());
+    })
+    .await;
+}
+
+/// A database that was migrated when there were fewer functions, or other ones.
+#[tokio::test]
+async fn a_database_of_before_gets_the_functions_of_today() {
+    on_empty(async |database| {
+        let pool = pool(database, 1).await;
+        migrate(&pool).await.unwrap();
+        if pool.engine() == Engine::Postgres {
+            for sql in [
+                "drop function this_transaction, seen_in",
+                "create or replace function this_snapshot()
+                 returns text language sql as 'select null::text'",
+            ] {
+                pool.execute(sql, &[]).await.unwrap();
+            }
+        }
+        assert_eq!(migrate(&pool).await.unwrap(), Applied::default());
+        let sql = "select seen_in(this_snapshot(), this_transaction()) as seen,
+                          this_snapshot() as snapshot";
+        let row = pool.query_opt(sql, &[]).await.unwrap().unwrap();
+        let snapshot: Option<String> = row.get("snapshot").unwrap();
+        assert_eq!(snapshot.is_some(), pool.engine() == Engine::Postgres);
+        row.get::<bool>("seen").unwrap();
     })
     .await;
 }

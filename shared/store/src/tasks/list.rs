@@ -237,13 +237,14 @@ impl Matching {
                 format!("and (t.status_at <= ${long_ago} or seen_in(${snapshot}, t.status_tx))");
             event_seen =
                 format!("and (e.created_at <= ${long_ago} or seen_in(${snapshot}, e.created_tx))");
-            // Those that bear an earlier time. A `case`, so that they are not looked for by their
-            // time, among all of the last hour, but by their transaction.
+            // Those that bear an earlier time. A `case` serves no index: they are looked for by their
+            // transaction, and not among all of the last hour, or of the state.
             unseen = format!(
                 "union all
                  select t.task_id from tasks t
-                  where {matching} and t.status_tx >= ${oldest}
-                    and case when t.status_at > ${long_ago} and t.status_at <= ${as_of}
+                  where t.scope_digest = $1 and t.agent_name = $2 and t.status_tx >= ${oldest}
+                    and case when {matching}
+                              and t.status_at > ${long_ago} and t.status_at <= ${as_of}
                              then not seen_in(${snapshot}, t.status_tx) else false end"
             );
         }

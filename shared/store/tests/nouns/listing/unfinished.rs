@@ -155,26 +155,34 @@ async fn a_status_without_a_transaction_of_this_cluster_counts_as_seen() {
 async fn a_status_that_is_older_than_any_transaction_counts_as_seen() {
     let database = Database::postgres().await;
     let pool = database.pool(1).await;
-    let tasks: Vec<TaskId> = made(&pool, "a", 4).await.into_iter().map(|made| made.0).collect();
-    for (hours, comes) in [(0.9, false), (1.1, true)] {
+    // Its newest status is the old one, or it changes once more.
+    for (user, hours, changes) in
+        [("a", 0.9, false), ("b", 1.1, false), ("c", 0.9, true), ("d", 1.1, true)]
+    {
+        let runs = made(&pool, user, 4).await;
+        let tasks: Vec<TaskId> = runs.iter().map(|made| made.0).collect();
         for sql in [
-            "update tasks set status_at = seconds_from_now($2 - 3600 * $3),
-                              created_at = seconds_from_now($2 - 3600 * $3) where task_id = $1",
-            "update events set created_at =
-                 (select t.status_at from tasks t where t.task_id = events.task_id)
-              where task_id = $1 and $2 + $3 < 99",
+            "update tasks set status_at = seconds_from_now($2), created_at = seconds_from_now($2)
+              where task_id = $1",
+            "update events set created_at = (select t.status_at from tasks t
+                                              where t.task_id = events.task_id)
+              where task_id = $1 and $2 < 0",
         ] {
-            for (number, task) in [0.0, 1.0].into_iter().zip(&tasks) {
-                let params = [(*task).into(), number.into(), hours.into()];
+            for (task, seconds) in tasks.iter().zip([-3600.0 * hours, -3600.0 * hours + 1.0]) {
+                let params = [(*task).into(), seconds.into()];
                 assert_eq!(pool.execute(sql, &params).await.unwrap(), 1);
             }
         }
-        let seen = pages(&pool, "a", 1, async || {
+        let seen = pages(&pool, user, 3, async || {
             written_by(&pool, &tasks[..1], "this_transaction()", &[]).await;
+            if changes {
+                claimed(&pool, user, runs[0].1).await;
+            }
         });
         let seen = seen.await;
         assert_eq!(seen[..3], [tasks[3], tasks[2], tasks[1]]);
-        assert_eq!(seen[3..].first(), comes.then_some(&tasks[0]), "{hours} hours");
+        let oldest = if hours > 1.0 { &tasks[..1] } else { &[] };
+        assert_eq!(&seen[3..], oldest, "{hours} hours, {changes}");
     }
 }
 

@@ -15,7 +15,7 @@ fn valet(method: &str, params: &Value) -> Call {
 
 /// Plays the worker of the next message: it replies directly.
 async fn reply(scene: &Scene, sent: usize, text: &str) {
-    eventually(Duration::from_secs(5), async || scene.queues.sent().len() == sent).await;
+    eventually(Duration::from_secs(60), async || scene.queues.sent().len() == sent).await;
     let replied = Ending::Replied { text: text.to_owned() };
     finish(&scene.pool, claimed(scene).await, &[], &replied).await.unwrap();
 }
@@ -78,8 +78,11 @@ async fn who_does_not_wait_finds_the_words_in_the_tasks_status() {
         assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
         // O10: who follows the task gets the words with its last status.
         let follow = valet("SubscribeToTask", &json!({"id": task["id"]}));
-        let (followed, ()) = tokio::join!(follow.send(&scene), reply(&scene, 1, "nine to five"));
-        let followed = results(&followed.body);
+        // It has its snapshot before anything happens.
+        let followed = follow.raw(&scene).await.into_body();
+        let (followed, ()) = tokio::join!(followed.collect(), reply(&scene, 1, "nine to five"));
+        let followed = followed.unwrap().to_bytes();
+        let followed = results(str::from_utf8(&followed).unwrap());
         assert!(followed[0]["task"].is_object());
         assert!(followed.iter().all(|event| event["message"].is_null()), "{followed:?}");
         let last = &followed.last().unwrap()["statusUpdate"]["status"];
@@ -125,7 +128,7 @@ async fn an_agent_that_may_reply_but_works_streams_everything() {
         let scene = scene(&pool);
         let call = valet("SendStreamingMessage", &json!({"message": message("m1")}));
         let worker = async {
-            eventually(Duration::from_secs(5), async || scene.queues.sent().len() == 1).await;
+            eventually(Duration::from_secs(60), async || scene.queues.sent().len() == 1).await;
             let end = Ending::Concluded { message: "done".to_owned() };
             finish(&scene.pool, claimed(&scene).await, &[], &end).await.unwrap();
         };

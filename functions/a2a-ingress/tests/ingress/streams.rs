@@ -61,7 +61,7 @@ async fn a_stream_begins_with_the_task_and_ends_with_its_last_status() {
         let scene = scene(&pool);
         let call = Call::rpc("SendStreamingMessage", &json!({"message": message("m1")}));
         let worker = async {
-            eventually(Duration::from_secs(5), async || scene.queues.sent().len() == 1).await;
+            eventually(Duration::from_secs(60), async || scene.queues.sent().len() == 1).await;
             work(&scene).await;
         };
         let (reply, ()) = tokio::join!(call.send(&scene), worker);
@@ -118,8 +118,9 @@ async fn scenario_31_two_subscribers_see_the_same_and_one_comes_back_without_a_g
         let other = sent(&scene, &message("m9")).await;
         let beyond = Call::rpc("SubscribeToTask", &json!({"id": other["id"]}))
             .with("Last-Event-ID", "99999999999");
-        let (beyond, ()) = tokio::join!(beyond.send(&scene), work(&scene));
-        let beyond = events(&beyond.body);
+        let beyond = beyond.raw(&scene).await;
+        let (beyond, ()) = tokio::join!(text(beyond), work(&scene));
+        let beyond = events(&beyond);
         assert_eq!(
             beyond.last().unwrap().1["statusUpdate"]["status"]["state"],
             last["statusUpdate"]["status"]["state"]
@@ -275,8 +276,10 @@ async fn a_stream_stays_open_while_the_task_waits_for_its_client() {
             sent(&scene, &more).await;
             work(&scene).await;
         };
-        let (reply, ()) = tokio::join!(subscribe.send(&scene), worker);
-        let states: Vec<String> = events(&reply.body)
+        // It has its snapshot before anything happens.
+        let reply = subscribe.raw(&scene).await;
+        let (reply, ()) = tokio::join!(text(reply), worker);
+        let states: Vec<String> = events(&reply)
             .iter()
             .filter_map(|(_, e)| e["statusUpdate"]["status"]["state"].as_str().map(str::to_owned))
             .collect();

@@ -75,7 +75,7 @@ impl Snapshot {
 }
 
 impl fmt::Display for Snapshot {
-    /// As [`Snapshot::parse`] reads it.
+    /// As it is read again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.oldest, self.next)?;
         for (index, one) in self.running.iter().enumerate() {

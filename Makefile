@@ -34,7 +34,7 @@ check: ## Format, lints and docs, as CI wants them.
 
 bench: tools ## Measures completion at 1, 10 and 50 concurrent tasks, the codec, serving, and what idle subscribers cost.
 	$(CARGO) build --profile measure -p cognition-local -p sandbox-runtime
-	$(CARGO) bench --profile measure -p codec-bench
+	$(CARGO) bench -p codec-bench
 	. $(TOOLS)/env && $(CARGO) bench --profile measure -p cognition-local --bench serving
 	. $(TOOLS)/env && $(CARGO) run --profile measure -p a2a-ingress --example idle_subscribers
 	$${CARGO_TARGET_DIR:-target}/measure/cognition-local bench $(ARGS)

@@ -23,15 +23,20 @@ pub(crate) use wrong::all_wrong;
 ///
 /// The common case is one pass. Only a text that does not fit is read again, slower, to find the
 /// path of what does not.
+#[inline]
 pub(crate) fn params<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, A2aError> {
-    serde_json::from_str(text).map_err(|error| {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-            Err(error) => violation(&error.path().to_string(), error.inner()),
-            // Text behind the value, which only the first reader looks at.
-            Ok(_) => violation("", &error),
-        }
-    })
+    serde_json::from_str(text).map_err(|error| unfit::<T>(text, &error))
+}
+
+/// What keeps the text from being a `T`, and where.
+#[cold]
+fn unfit<'a, T: Deserialize<'a>>(text: &'a str, error: &serde_json::Error) -> A2aError {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Err(error) => violation(&error.path().to_string(), error.inner()),
+        // Text behind the value, which only the first reader looks at.
+        Ok(_) => violation("", error),
+    }
 }
 
 /// Whether a text is JSON at all.

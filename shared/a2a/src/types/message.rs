@@ -54,16 +54,21 @@ impl Message {
             Role::Unspecified => Some("is required"),
             Role::Agent => Some("is ROLE_USER in a client's message"),
         };
-        let checks = [
-            ("messageId", self.message_id.is_empty().then_some("is required")),
-            ("role", role),
-            (parts, self.parts.is_empty().then_some("has at least one Part")),
-        ];
-        let found = checks.into_iter().filter_map(|(field, problem)| {
-            let description = problem?.into();
-            Some(FieldViolation { field: format!("{path}.{field}"), description })
-        });
-        found.collect()
+        let mut found = Vec::new();
+        let mut note = |field: &str, problem: &'static str| {
+            let field = format!("{path}.{field}");
+            found.push(FieldViolation { field, description: problem.into() });
+        };
+        if self.message_id.is_empty() {
+            note("messageId", "is required");
+        }
+        if let Some(problem) = role {
+            note("role", problem);
+        }
+        if self.parts.is_empty() {
+            note(parts, "has at least one Part");
+        }
+        found
     }
 }
 

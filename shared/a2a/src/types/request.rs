@@ -83,7 +83,7 @@ impl SendMessageRequest {
         };
         problems.extend(message.violations("message", "parts"));
         problems.none(Self {
-            message: *message,
+            message,
             configuration: configuration.unwrap_or_default(),
             metadata: wire.metadata,
             tenant,
@@ -100,10 +100,9 @@ impl std::str::FromStr for SendMessageRequest {
     }
 }
 
-/// Boxed where it is large: what is read is moved once for each layer of the reader.
 struct SendMessageWire {
-    message: Option<Box<Message>>,
-    configuration: Option<Box<ConfigurationWire>>,
+    message: Option<Message>,
+    configuration: Option<ConfigurationWire>,
     metadata: Option<JsonObject>,
     tenant: Option<String>,
 }
@@ -332,6 +331,7 @@ impl Problems {
     }
 
     /// `value`, if nothing is wrong.
+    #[inline]
     pub(crate) fn none<T>(self, value: T) -> Result<T, A2aError> {
         if self.0.is_empty() { Ok(value) } else { Err(A2aError::invalid_fields(self.0)) }
     }
